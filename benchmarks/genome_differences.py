@@ -41,23 +41,13 @@ from pathlib import Path
 from typing import Any
 
 from differences.calls import calls_of_minimap2, calls_of_nucmer, calls_of_ours
-from differences.edits import (
-    Edits,
-    Rates,
-    apply,
-    random_edits,
-    read_fasta,
-    write_fasta,
-)
+from differences.edits import Edits, Rates, apply, random_edits, read_fasta, write_fasta
 from differences.judge import compare_bases, compare_rows, normalised
 from measure import save
 
 PROGRAM = [sys.executable, "-m", "mummergpu"]
 
-REAL = {
-    "ecoli": "ecoli_K12_MG1655.NC_000913.2.fa.gz",
-    "yeast": "yeast_S288C_R64.ensembl94.fa.gz",
-}
+REAL = {"ecoli": "ecoli_K12_MG1655.NC_000913.2.fa.gz", "yeast": "yeast_S288C_R64.ensembl94.fa.gz"}
 SYNTHETIC = "synthetic"
 SYNTHETIC_BASES = 10_000_000
 GAPS_OF_SUBSTITUTIONS = 0.1

@@ -144,7 +144,7 @@ def main() -> None:
         "lines of kernels": lines_in(tree / "kernels", ".cu", ".cuh"),
         "lines of tests": lines_in(tree / "tests", ".py"),
         "lines of benchmarks": lines_in(tree / "benchmarks", ".py"),
-        "lines of their results": lines_in(tree / "benchmarks" / "results", ""),
+        "lines of their results": lines_in(tree / "benchmarks" / "results", ".json"),
         "options: " + ", ".join(OPTIONS): ", ".join(str(options[name]) for name in OPTIONS),
         "classes": sum(counts.classes.values()),
         "classes a room": ", ".join(f"{room} {n}" for room, n in sorted(counts.classes.items())),

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from mummergpu.api.run import match as match
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
-    from mummergpu.output.matches.mummer import TextStyle as TextStyle
-    from mummergpu.output.records.record_style import RecordStyle as RecordStyle
-    from mummergpu.output.records.sam_options import SamOptions as SamOptions
+    from mummergpu.output.options import RecordStyle as RecordStyle
+    from mummergpu.output.options import SamOptions as SamOptions
+    from mummergpu.output.options import TextStyle as TextStyle
 
 # A star import of these hides Python's own `map`.
 __all__ = [
@@ -87,11 +87,11 @@ _PLACES = {
     "Match": "mummergpu.api.matches",
     "Matches": "mummergpu.api.matches",
     "MummergpuError": "mummergpu.errors",
-    "RecordStyle": "mummergpu.output.records.record_style",
+    "RecordStyle": "mummergpu.output.options",
     "RunStats": "mummergpu.api.run",
-    "SamOptions": "mummergpu.output.records.sam_options",
+    "SamOptions": "mummergpu.output.options",
     "Scores": "mummergpu.api.mapping_requests",
-    "TextStyle": "mummergpu.output.matches.mummer",
+    "TextStyle": "mummergpu.output.options",
     "align": "mummergpu.api.align_run",
     "hmmscan": "mummergpu.api.profile_hits",
     "hmmsearch": "mummergpu.api.profile_hits",

@@ -15,8 +15,7 @@ import numpy as np
 from mummergpu.drawing.dots import LINE_WIDTH, draw_dots
 from mummergpu.drawing.html_plot import html_plot
 from mummergpu.drawing.picture import DEFAULT_INCHES, require_matplotlib
-from mummergpu.drawing.query_layout import in_layout
-from mummergpu.drawing.segments import Matches, Segments, segments_of
+from mummergpu.drawing.segments import Matches, Segments, in_layout, segments_of
 from mummergpu.errors import OptionError
 from mummergpu.runtime.option_values import number, shown, text, truth
 

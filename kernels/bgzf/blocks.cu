@@ -1,4 +1,4 @@
-// Puts deflated texts into blocks of bgzf, one behind the other.
+// Puts deflated texts into blocks of bgzf, one after the other.
 //
 // A block has a head, the deflated text, the checksum and the size of the text (section 4.1 of the
 // SAM format specification). A warp makes a block; a text that deflating made longer is stored.
@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_number(uint8* at, uint32 value, uint32 byt
     }
 }
 
-// Write the head of a block of so many bytes.
+// Write the head of a block of `block_bytes`.
 __device__ __forceinline__ void store_head(uint8* at, uint32 block_bytes) {
     store_number(at, BGZF_MAGIC, 4);
     store_number(at + 4, BGZF_TIME, 4);
@@ -63,7 +63,7 @@ __device__ __forceinline__ void store_head(uint8* at, uint32 block_bytes) {
 //
 // deflated    the part of the file, and its deflated pieces
 // count       the number of pieces
-// blocks      receives the blocks, one behind the other
+// blocks      receives the blocks, one after the other
 // block_ends  uint64[count], receives where each block ends
 //
 // Grid: one warp for each block of bgzf, or fewer warps that take several in turn.

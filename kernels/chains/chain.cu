@@ -68,7 +68,7 @@ struct Symbols {
 };
 
 // Run a chain over sequences that are not empty, or over pieces of sequences: these go on from
-// given values, and leave those of all nodes behind.
+// given values, and leave those of all nodes after them.
 //
 // codes       uint8[], the codes of all symbols, at a multiple of 4 bytes; with `PAIR_SYMBOLS` the
 //             nodes emit pairs, of a symbol and the one before it
@@ -81,7 +81,7 @@ struct Symbols {
 // chunk       after how many symbols nodes are scaled
 // results     double[count], receives the logarithm of the sum, or of the best path, no number if
 //             nodes have no common scale; for pieces Number[count * NODES], receives the nodes
-//             behind them
+//             after them
 // offsets     int64[count], for pieces: receives what was taken off these
 // last        uint64[count], receives the node of the best value, for best paths
 // first_rows  uint64[count], where what is kept of each sequence begins

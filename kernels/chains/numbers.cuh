@@ -6,7 +6,7 @@
 
 // What a run keeps of each symbol.
 #define KEEPS_NOTHING 0
-#define KEEPS_TRACES 1   // the bits that tell the best way into each node
+#define KEEPS_TRACES 1   // the bits of the best way into each node
 #define KEEPS_COLUMNS 2  // the sums of the nodes that emit
 #define KEEPS_SHARES 3   // those times what is kept there: sums from both ends
 

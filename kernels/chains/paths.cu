@@ -11,12 +11,12 @@ using Word = uint64;
 #endif
 
 // How a best path is walked backwards: `TraceTables`, and the visits that a step stands for, or
-// those that a node behind a symbol stands for.
+// those that the node after a symbol stands for.
 struct Trace {
     const uint4* nodes;          // of each node: its word of bits, their place and their mask, and
                                  // the first step into it
     const uint32* sources;       // of each step
-    const uint32* first_visits;  // of each step, then of each start and of each end; and behind all
+    const uint32* first_visits;  // of each step, then of each start and of each end; then the end
     const uint32* visits;
     const uint32* node_visits;  // `width` for each symbol, or null
     uint64 width;
@@ -24,7 +24,7 @@ struct Trace {
     uint64 words;     // of a row
     uint64 steps;
 
-    // Go from a node behind the symbol of a row to the one before; return the step between them.
+    // Go from the node after the symbol of a row to the one before; return the step between them.
     __device__ __forceinline__ uint64 back(const Word* bits, uint64& row, uint32& node) const {
         const uint4 own = nodes[node];
         const uint64 word = bits[row * words + own.x];
@@ -48,10 +48,10 @@ struct Trace {
 // Walk the best paths of sequences backwards, and count or write the runs of their states; or those
 // of pieces of a sequence, which begin and end in the middle of a path.
 //
-// codes       uint8[], the codes of all symbols, or null if steps tell the visits
+// codes       uint8[], the codes of all symbols, or null if steps give the visits
 // begins      uint64[], where each sequence begins there
-// first_rows  uint64[], where the rows of each sequence begin, and behind them where the last ends
-// last        the node behind the last symbol of each
+// first_rows  uint64[], where the rows of each sequence begin, then where the last ends
+// last        the node after the last symbol of each
 // bits        as `run_chain` has left them
 // numbers     uint64[count], the sequences to walk: each has a path
 // count       how many there are
@@ -117,14 +117,14 @@ walk_chain(const uint8* codes, const uint64* begins, const uint64* first_rows,
     }
 }
 
-// Walk pieces of a sequence from each node that may be behind them to the one before them.
+// Walk pieces of a sequence from each node that may follow them to the one before them.
 //
 // first_rows  as for `walk_chain`
 // bits        likewise
 // count       how many pieces there are
 // nodes       how many nodes the chain has
 // trace       as for `walk_chain`
-// before      uint32[count * nodes], receives the node before each piece for each behind it
+// before      uint32[count * nodes], receives the node before each piece for each after it
 //
 // Grid: any number of blocks. Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)

@@ -1,5 +1,5 @@
 // Runs a chain of many nodes over sequences, a block each: the nodes lie in the block's memory, and
-// its threads share them. Tables tell of the structure, so that all chains have this program.
+// its threads share them. Tables describe the structure, so that all chains have this program.
 //
 // The nodes that emit are computed side by side, in slices of a warp's lanes. What they cannot
 // share is computed by all threads of the block, one unit after the other: a hub is a node with
@@ -14,7 +14,7 @@ constexpr uint32 NO_NODE = ~0u;
 
 // The structure and the numbers of a chain.
 struct WideChain {
-    const uint32* slice_rows;   // where the rows of each slice begin; the last ends behind them
+    const uint32* slice_rows;   // where the rows of each slice begin; then where the last ends
     const uint32* slice_nodes;  // the node of each lane of a slice, or `NO_NODE`
     const uint32* sources;      // of each lane of a row
     const Number* weights;      // likewise
@@ -93,14 +93,14 @@ struct Passage {
     }
 };
 
-// A warp's passage behind another.
-__device__ __forceinline__ Passage behind(const Passage& first, const Passage& second) {
+// Return a passage that follows another.
+__device__ __forceinline__ Passage after(const Passage& first, const Passage& second) {
     Passage both = first;
     both.follow(second.weight, second.value);
     return both;
 }
 
-// The block's memory: two columns of nodes, and what warps tell each other.
+// The block's memory: two columns of nodes, and what warps exchange.
 struct Columns {
     Number* before;
     Number* found;
@@ -125,47 +125,34 @@ struct Columns {
     }
 };
 
-// Return the best of the ways, or the sum, of all threads.
-__device__ __forceinline__ Way joined(Way own, Way* parts) {
+// Return another lane's way, or extremes.
+__device__ __forceinline__ Way across(Way own, uint32 distance) {
+    own.value = __shfl_xor_sync(ALL_LANES, own.value, distance);
+    own.rank = __shfl_xor_sync(ALL_LANES, own.rank, distance);
+    return own;
+}
+
+__device__ __forceinline__ Extremes across(Extremes own, uint32 distance) {
+    own.most = __shfl_xor_sync(ALL_LANES, own.most, distance);
+#if CHAIN_SUMS
+    own.least = __shfl_xor_sync(ALL_LANES, own.least, distance);
+#else
+    own.is_lost = __shfl_xor_sync(ALL_LANES, static_cast<uint32>(own.is_lost), distance);
+#endif
+    return own;
+}
+
+// Return what the parts of all threads are together: the best of ways or their sum, or the extremes.
+template <typename Part>
+__device__ __forceinline__ Part joined(Part own, Part* parts) {
 #pragma unroll
     for (uint32 distance = WARP_LANES / 2; distance > 0; distance /= 2) {
-        Way other;
-        other.value = __shfl_xor_sync(ALL_LANES, own.value, distance);
-        other.rank = __shfl_xor_sync(ALL_LANES, own.rank, distance);
-        own.join(other);
+        own.join(across(own, distance));
     }
     if (blockDim.x == WARP_LANES) {
         return own;
     }
     // Those of the last call have been read.
-    __syncthreads();
-    if (lane_number() == 0) {
-        parts[threadIdx.x / WARP_LANES] = own;
-    }
-    __syncthreads();
-    own = parts[0];
-    for (uint32 warp = 1; warp < blockDim.x / WARP_LANES; ++warp) {
-        own.join(parts[warp]);
-    }
-    return own;
-}
-
-// Return the extremes of all threads.
-__device__ __forceinline__ Extremes joined(Extremes own, Extremes* parts) {
-#pragma unroll
-    for (uint32 distance = WARP_LANES / 2; distance > 0; distance /= 2) {
-        Extremes other;
-        other.most = __shfl_xor_sync(ALL_LANES, own.most, distance);
-#if CHAIN_SUMS
-        other.least = __shfl_xor_sync(ALL_LANES, own.least, distance);
-#else
-        other.is_lost = __shfl_xor_sync(ALL_LANES, static_cast<uint32>(own.is_lost), distance);
-#endif
-        own.join(other);
-    }
-    if (blockDim.x == WARP_LANES) {
-        return own;
-    }
     __syncthreads();
     if (lane_number() == 0) {
         parts[threadIdx.x / WARP_LANES] = own;
@@ -187,7 +174,7 @@ __device__ __forceinline__ Passage before_thread(const Passage& own, Passage* pa
         other.weight = __shfl_up_sync(ALL_LANES, sum.weight, distance);
         other.value = __shfl_up_sync(ALL_LANES, sum.value, distance);
         if (lane_number() >= distance) {
-            sum = behind(other, sum);
+            sum = after(other, sum);
         }
     }
     Passage found;
@@ -206,9 +193,9 @@ __device__ __forceinline__ Passage before_thread(const Passage& own, Passage* pa
     __syncthreads();
     Passage all;
     for (uint32 warp = 0; warp < threadIdx.x / WARP_LANES; ++warp) {
-        all = behind(all, parts[warp]);
+        all = after(all, parts[warp]);
     }
-    return behind(all, found);
+    return after(all, found);
 }
 
 // What is kept of a symbol.
@@ -223,9 +210,9 @@ struct Row {
 #endif
     }
 
-    // Return whether the way that is kept comes behind another, which is preferred if both are
-    // equal.
-    __device__ __forceinline__ bool is_behind([[maybe_unused]] uint32 node,
+    // Return whether the way that is kept has a higher number than another, which is preferred if
+    // both are equal.
+    __device__ __forceinline__ bool is_after([[maybe_unused]] uint32 node,
                                               [[maybe_unused]] uint32 rank) const {
 #if CHAIN_KEEPS == KEEPS_TRACES
         return rank < ranks[node];
@@ -303,7 +290,7 @@ __device__ __forceinline__ void run_line(const WideChain& chain, const uint2& un
 #if CHAIN_SUMS
         value += passed;
 #else
-        if (passed > value || (passed == value && row.is_behind(member.x, member.w))) {
+        if (passed > value || (passed == value && row.is_after(member.x, member.w))) {
             value = passed;
             row.keep_rank(member.x, member.w);
         }
@@ -313,7 +300,7 @@ __device__ __forceinline__ void run_line(const WideChain& chain, const uint2& un
     }
 }
 
-// Compute a column of nodes behind a symbol.
+// Compute the column of nodes after a symbol.
 __device__ __forceinline__ void advance(const WideChain& chain, uint32 code, bool is_start,
                                         const Columns& columns, const Row& row) {
     if (is_start) {

@@ -18,7 +18,7 @@ struct alignas(16) BitPlanes {
     uint32 starts;  // set at the first base of each query
 };
 
-static_assert(sizeof(BitPlanes) == BIT_PLANES_BYTES, "the host allocates so much for each");
+static_assert(sizeof(BitPlanes) == BIT_PLANES_BYTES, "as the host allocates them");
 
 // Return a word of a sequence or its padding. Words before the sequence have negative numbers.
 __device__ __forceinline__ BitPlanes load_bit_planes(const BitPlanes* words, long long word) {

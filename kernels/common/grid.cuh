@@ -14,3 +14,18 @@ __device__ __forceinline__ uint64 grid_thread() {
 __device__ __forceinline__ uint64 grid_threads() {
     return static_cast<uint64>(gridDim.x) * blockDim.x;
 }
+
+// Return the first number from `first` on, before `end`, for which `holds` is true, by binary
+// search: it stays true from there on. Return `end` if it is true for none.
+template <typename Number, typename Holds>
+__device__ __forceinline__ Number first_that(Number first, Number end, Holds holds) {
+    while (first < end) {
+        const Number middle = first + (end - first) / 2;
+        if (holds(middle)) {
+            end = middle;
+        } else {
+            first = middle + 1;
+        }
+    }
+    return first;
+}

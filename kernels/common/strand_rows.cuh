@@ -37,15 +37,8 @@ struct Records {
 template <typename Start, typename Number>
 __device__ __forceinline__ Number last_record_at(const Start* starts, Number first, Number last,
                                                  Start position) {
-    while (first < last) {
-        const Number middle = (first + last + 1) / 2;
-        if (starts[middle] <= position) {
-            first = middle;
-        } else {
-            last = middle - 1;
-        }
-    }
-    return first;
+    const auto is_later = [&](Number record) { return starts[record] > position; };
+    return first_that<Number>(first + 1, last + 1, is_later) - 1;
 }
 
 // Return the last record that starts at or before a position.

@@ -125,7 +125,7 @@ struct MsvCosts {
 };
 
 // Return the highest of the scores that a sequence's residues have at their best nodes, or 0. The
-// scores are int16 by code behind the last row of the table.
+// scores are int16 by code after the last row of the table.
 __device__ __forceinline__ int best_match(const Reader& reader, const Table& table) {
     const short* highest = reinterpret_cast<const short*>(table.row(TABLE_ROWS));
     int best = -(1 << 15);
@@ -145,7 +145,7 @@ __device__ __forceinline__ int best_match(const Reader& reader, const Table& tab
 // pairs         uint32[], the sequence of each pair, those of an item from the longest on
 // items         Item[item_count], pairs with a profile of this launch
 // item_count    how many there are
-// tables        as in `find_cells`; behind the rows of each profile the highest score of each code
+// tables        as in `find_cells`; after the rows of each profile the highest score of each code
 // table_quads   of one profile
 // costs         MsvCosts[], of each profile
 // moves         uint32[], the cost of the steps beside the profile for each length

@@ -58,7 +58,7 @@ struct alignas(16) Item {
     uint32 unused;
 };
 
-static_assert(sizeof(Item) == ITEM_BYTES, "the host writes so much for each");
+static_assert(sizeof(Item) == ITEM_BYTES, "as the host writes them");
 
 // Return the number of the next item. All threads of the block call, when they have done the last.
 __device__ __forceinline__ uint32 take_ticket(uint32* tickets) {

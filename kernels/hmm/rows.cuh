@@ -11,7 +11,8 @@
 // lies in the register before, and only the first register takes its value from another lane.
 #pragma once
 
-#include "hmm/groups.cuh"
+#include "common/pairs.cuh"
+#include "hmm/residues.cuh"
 
 #define IN_REGISTERS 0
 #define IN_SHARED 1
@@ -25,6 +26,48 @@
 #define EACH_REGISTER _Pragma("unroll (ROW_REGISTERS > 0 ? 4 : 1)")
 #define EACH_RESIDUE _Pragma("unroll 1")
 #endif
+
+constexpr uint32 TABLE_ROWS = PADDING_CODE + 1;  // of emissions, by code
+constexpr uint32 GROUPS = WARP_LANES / GROUP_LANES;  // in a warp
+
+// The shared memory of a block, which a launch gives it: the table of a profile.
+extern __shared__ uint4 block_memory[];
+
+// Return a lane's number in its group.
+__device__ __forceinline__ uint32 group_lane() {
+    return lane_number() % GROUP_LANES;
+}
+
+// Where the first node of a lane's halves takes from what precedes it.
+struct Neighbour {
+    uint32 lane;      // the lane before this one in the group; for the first lane, the last
+    uint32 selector;  // of the bytes of that lane's register and of the border
+
+    __device__ __forceinline__ Neighbour()
+        : lane((lane_number() & ~(GROUP_LANES - 1)) | ((lane_number() - 1) % GROUP_LANES)),
+          // The last lane's lower half precedes the first lane's upper one; the border precedes
+          // the first node.
+          selector(group_lane() != 0 ? 0x3210u : 0x1054u) {}
+
+    // Return what precedes this lane's first register, from the last register of each lane.
+    __device__ __forceinline__ uint32 before(uint32 last, uint32 border) const {
+        return __byte_perm(from_lane(last, lane), border, selector);
+    }
+};
+
+// Return the largest number in both halves of a group's words.
+__device__ __forceinline__ uint32 largest_of_group(uint32 pair) {
+#pragma unroll
+    for (uint32 distance = GROUP_LANES / 2; distance > 0; distance /= 2) {
+        pair = larger_of(pair, __shfl_xor_sync(ALL_LANES, pair, distance));
+    }
+    return static_cast<uint32>(max(low_half(pair), high_half(pair)));
+}
+
+// Return whether a pair has a number above that of a limit, in either half.
+__device__ __forceinline__ bool exceeds(uint32 pair, uint32 limit) {
+    return larger_of(pair, limit) != limit;
+}
 
 // Read from a table.
 template <typename Value>
@@ -45,7 +88,7 @@ struct Table {
     uint32 count = 0;
 #endif
 
-    // Take a table of so many units of 16 bytes, with so many rows of 32 bits for each register. All
+    // Take a table of `quads` units of 16 bytes, with `rows` rows of 32 bits for each register. All
     // threads of the block call.
     __device__ __forceinline__ void load(const uint4* table, [[maybe_unused]] uint32 quads,
                                          [[maybe_unused]] uint32 rows) {
@@ -55,7 +98,10 @@ struct Table {
 #if CACHED
         begin = table;
 #else
-        load_table(table, quads);
+        for (uint32 at = threadIdx.x; at < quads; at += blockDim.x) {
+            block_memory[at] = table[at];
+        }
+        __syncthreads();
 #endif
     }
 
@@ -67,12 +113,12 @@ struct Table {
 #endif
     }
 
-    // For the registers behind the last four.
+    // Return the bytes of the registers after the last four.
     __device__ __forceinline__ uint32 rest_bytes() const {
         return registers() % 4 == 3 ? 16 : 4 * (registers() % 4);
     }
 
-    // Return the emissions of a code; behind the last one is what else there is.
+    // Return the emissions of a code; after the last one comes the rest of the table.
     __device__ __forceinline__ const char* row(uint32 code) const {
 #if CACHED
         const uint4* start = begin;
@@ -108,7 +154,7 @@ struct Cells {
     uint32* values;
     uint32 stride;  // from a state to the next
 
-    // Each warp has its own behind the table, unless that is cached.
+    // Each warp has its own after the table, unless that is cached.
     __device__ __forceinline__ Cells(const Table& table, uint64 table_quads)
         : values(reinterpret_cast<uint32*>(block_memory + (CACHED ? 0 : table_quads))),
           stride(WARP_LANES * table.registers()) {

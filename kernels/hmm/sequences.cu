@@ -33,7 +33,7 @@ struct Limits {
     uint32 unused;
 };
 
-static_assert(sizeof(Limits) == LIMITS_BYTES, "the host writes so much for each");
+static_assert(sizeof(Limits) == LIMITS_BYTES, "as the host writes them");
 
 // Return in bits what the best byte that left the profile scores against the background. All
 // divisions and differences are HMMER's, in its precision.

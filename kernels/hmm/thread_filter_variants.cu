@@ -419,7 +419,7 @@ struct Coming {
     }
 };
 
-// Return a word of a sequence, or padding behind it.
+// Return a word of a sequence, or padding after it.
 __device__ __forceinline__ uint2 load_word(const uint2* words, uint32 word, uint32 count) {
     return word < count ? words[static_cast<uint64>(word) * WORD_STRIDE]
                         : uint2{PADDING_WORD, PADDING_WORD};

@@ -179,7 +179,7 @@ score_paths(Sequences sequences, const uint32* pairs, const Item* items, uint64 
         }
         const Item item = items[ticket];
         if (item.profile != loaded) {
-            // Behind the rows there are eight transitions of each node.
+            // After the rows there are eight transitions of each node.
             table.load(tables + item.profile * table_quads, static_cast<uint32>(table_quads),
                        TABLE_ROWS + 8);
             transitions.load(table);

@@ -38,17 +38,8 @@ __device__ __forceinline__ uint64 rows_before(const BlockMems& mems, uint64 quer
 
 // Return the query of a row: the last query that begins at or before the row.
 __device__ __forceinline__ uint64 query_of_row(const BlockMems& mems, uint64 row) {
-    uint64 first = 0;
-    uint64 last = mems.query_count - 1;
-    while (first < last) {
-        const uint64 middle = first + (last - first + 1) / 2;
-        if (rows_before(mems, middle) <= row) {
-            first = middle;
-        } else {
-            last = middle - 1;
-        }
-    }
-    return first;
+    const auto is_later = [&](uint64 query) { return rows_before(mems, query) > row; };
+    return first_that<uint64>(1, mems.query_count, is_later) - 1;
 }
 
 // Write the rows of a block.

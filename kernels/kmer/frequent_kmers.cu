@@ -4,7 +4,7 @@
 // Those that an earlier sample finds too lie side by side, and are skipped at once.
 //
 // Where only MEMs are wanted that are unique in the reference, those are left out that lie in another
-// one of their sample, and of those with the same bases all but two: enough to tell that they are not
+// one of their sample, and of those with the same bases all but two: enough to show that they are not
 // unique. The others are the sample's front: no more than two for each start.
 //
 // The kernels read a table, and the queries and the reference as bit planes; they write MEMs as
@@ -167,13 +167,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, FREQUENT_KMER_BLOCKS
 
 // Write the MEMs of the listed samples, and sort the rows of each sample.
 //
-// samples           the samples of the queries
-// table             the table of the reference
-// frequent_samples  uint32[*frequent_count], the numbers of the listed samples
-// frequent_count    uint32[1], the number of listed samples
-// counts            uint32[samples.count], the number of MEMs of each sample
-// tile_offsets      uint64[tiles + 1], the first row of each tile, then the row count
-// rows              three columns of tile_offsets[tiles] rows each, receives the MEMs
+// counts        uint32[samples.count], the number of MEMs of each sample
+// tile_offsets  uint64[tiles + 1], the first row of each tile, then the row count
+// rows          three columns of tile_offsets[tiles] rows each, receives the MEMs
+//
+// Every other parameter is as for `count_frequent_kmer_mems`.
 //
 // Grid: one block of threads for each listed sample, or fewer blocks that take several in turn; a
 // thread extends one occurrence at a time. Shared memory: 8 * BLOCK_THREADS bytes, and a front.

@@ -11,14 +11,14 @@
 // No k-mer is picked: a break is among the bases.
 constexpr uint32 NOT_PICKED = ~0u;
 
-// Return how many bases the words have by which one of so many k-mers is picked.
+// Return how many bases the words have by which one of `kmers` k-mers is picked.
 __device__ __forceinline__ uint32 word_length(uint32 kmer_length, uint32 kmers) {
     return kmer_length <= SHORTEST_WORD
                ? kmer_length
                : SHORTEST_WORD + (kmer_length - SHORTEST_WORD) % kmers;
 }
 
-// Return which of so many k-mers, the first of which begins with the first base, is picked. They have
+// Return which of `kmers` k-mers, the first of which begins with the first base, is picked. They have
 // up to 32 bases together.
 __device__ __forceinline__ uint32 picked_kmer(const BitPlanes& bases, uint32 kmer_length,
                                               uint32 kmers) {

@@ -27,7 +27,7 @@ __device__ __forceinline__ uint32 sample_count(const QuerySampling& sampling, ui
                                          : (length - sampling.kmer_length) / sampling.step + 1;
 }
 
-// Count the samples of each query: so many in each of its windows, or of the seeds that are taken.
+// Count the samples of each query: in each of its windows, or of the seeds that are taken.
 //
 // offsets            uint64[query_count + 1], where each query begins in the block, then the end
 // query_count        the number of queries
@@ -51,12 +51,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Write where each sample of each query begins in the block, and what it finds first.
 //
-// offsets            uint64[query_count + 1], where each query begins in the block, then the end
-// query_count        the number of queries
-// sampling           where samples are
-// choices            SeedChoice[query_count], as for `count_query_samples`
 // first_samples      uint64[query_count + 1], the number of samples of all queries before each
 // placed             PlacedSample[first_samples[query_count]], receives the samples
+//
+// Every other parameter is as for `count_query_samples`.
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.

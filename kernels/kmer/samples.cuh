@@ -12,8 +12,8 @@ struct Table {
     const BitPlanes* reference;  // the joined reference
     uint32 kmer_length;          // in bases
     uint32 longest_ascending;    // longer lists are sorted by the bases before each occurrence
-    uint32 ordered_bases;        // by so many of them; 0 if all lists ascend
-    uint32 picked_of;            // of so many k-mers side by side one is picked and listed; 0 if
+    uint32 ordered_bases;        // by this many of them; 0 if all lists ascend
+    uint32 picked_of;            // of this many k-mers side by side one is listed; 0 if
                                  // those at a step are listed
 };
 
@@ -28,7 +28,8 @@ constexpr uint32 NO_SEED_BEFORE = ~0u;
 // All occurrences of a sample count, wherever in the reference they are.
 constexpr uint32 ALL_PLACES = ~0u;
 
-// A k-mer of a block, or of a window or a longer seed of a query; or the first of those of which one is picked.
+// A k-mer of a block, or of a window or a longer seed of a query; or the first of those of which one
+// is picked.
 struct PlacedSample {
     uint32 place;         // where it begins in the block
     uint16 lead;          // the bases of its window before it
@@ -37,7 +38,7 @@ struct PlacedSample {
     uint32 thinning_bits;   // only occurrences count whose `thinning_hash` has so few bits
 };
 
-static_assert(sizeof(PlacedSample) == PLACED_SAMPLE_BYTES, "the host allocates so much for each");
+static_assert(sizeof(PlacedSample) == PLACED_SAMPLE_BYTES, "as the host allocates them");
 
 // The samples: the k-mers at every `step`-th position of a block of queries, or some of those in each
 // window of each query.
@@ -48,7 +49,7 @@ struct Samples {
     uint32 step;               // the bases from one sample to the next
     uint32 period;             // the bases from one pair of a MEM to the next; with windows, more
                                // than most MEMs have before their sample
-    uint32 window;             // a MEM has a whole window of so many bases; 0 for all MEMs
+    uint32 window;             // the bases of the window that a MEM has whole; 0 for all MEMs
     uint32 samples_of_window;  // the last k-mers of a window that are samples; 1 without windows
     uint32 minimum_length;     // the fewest bases of a MEM
     uint32 only_fronts;        // whether MEMs that lie in others of their sample may be left out
@@ -102,18 +103,18 @@ __device__ __forceinline__ bool is_spread(const Sample& sample, uint64 seed_begi
 }
 
 // Return the first place in a sorted list at which the bases before the occurrence come after those
-// before the sample, or, unless `behind_equal`, are the same. So many bases are compared; the list
+// before the sample, or, unless `after_equal`, are the same. `bases` bases are compared; the list
 // is sorted by at least as many. A break before the sample equals no base.
 __device__ __forceinline__ uint32 place_by_bases(const Samples& samples, const Table& table,
                                                  const Sample& sample, uint32 bases, uint32 low,
-                                                 bool behind_equal) {
+                                                 bool after_equal) {
     const long long query = static_cast<long long>(sample.position);
     uint32 high = sample.list_end;
     while (low < high) {
         const uint32 middle = low + (high - low) / 2;
         const long long reference =
             static_cast<long long>(table.part_begin + __ldg(table.positions + middle));
-        bool is_before = behind_equal;
+        bool is_before = after_equal;
         for (uint32 left = 0; left < bases; left += WORD_BASES) {
             const BitPlanes mine =
                 left == 0 ? sample.flanks.left

@@ -11,12 +11,12 @@
 struct SeedChoice {
     uint32 bases;        // of each; 0 if all windows are taken
     uint16 number;       // of seeds
-    uint16 sure;         // of so many disjoint seeds all matches are among those of the taken ones
+    uint16 sure;         // disjoint seeds all of whose matches are among those of the taken ones
     uint32 taken;        // a bit for each seed
     uint32 thinning_bits;  // as in `Sample`
 };
 
-static_assert(sizeof(SeedChoice) == SEED_CHOICE_BYTES, "the host allocates so much for each");
+static_assert(sizeof(SeedChoice) == SEED_CHOICE_BYTES, "as the host allocates them");
 
 // A query that seeds are chosen for.
 struct ChosenQuery {
@@ -41,7 +41,7 @@ constexpr uint8 ALL_SEEDS = 255;
 //
 // offset    where in the query the seed begins
 // bases     the bases of the seed
-// before    the bases from the seed before it that is taken; what is found from there is found before
+// before    the bases from the taken seed before it, which finds what reaches that far to the left
 // number    the number of the k-mer among those of the seed
 __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const Table& table,
                                                  const ChosenQuery& query, uint32 offset,
@@ -148,7 +148,7 @@ __device__ __forceinline__ bool is_near(const Samples& samples, const Table& tab
     const long long diagonal = static_cast<long long>(table.part_begin + match.occurrence) -
                                static_cast<long long>(sample.position);
     uint32 before = sample.position - match.left - query.begin;
-    uint32 behind = before + match.length;
+    uint32 after = before + match.length;
     uint32 edits = 0;
     while (before > 0 && edits <= NEAR_EDITS) {
         const uint32 bases = min(before, WORD_BASES);
@@ -158,19 +158,19 @@ __device__ __forceinline__ bool is_near(const Samples& samples, const Table& tab
         edits += __popc(different >> (WORD_BASES - bases));
         before -= bases;
     }
-    while (behind < query.length && edits <= NEAR_EDITS) {
-        const uint32 bases = min(query.length - behind, WORD_BASES);
-        const long long at = begin + behind;
+    while (after < query.length && edits <= NEAR_EDITS) {
+        const uint32 bases = min(query.length - after, WORD_BASES);
+        const long long at = begin + after;
         const uint32 different = mismatches(bases_from(samples.queries, at),
                                             bases_from(table.reference, at + diagonal));
         edits += __popc(different << (WORD_BASES - bases));
-        behind += bases;
+        after += bases;
     }
     return edits <= NEAR_EDITS;
 }
 
-// Return whether too many matches of a query are near. They have one of its parts of so many bases,
-// which begin at every half of that. All lanes of a warp must call.
+// Return whether too many matches of a query are near. They have one of its parts of `bases`
+// bases, which begin at every half of that. All lanes of a warp must call.
 __device__ __forceinline__ bool has_too_many_near(const Samples& samples, const Table& table,
                                                   const ChosenQuery& query, uint32 bases) {
     const uint32 step = max(bases / 2, 1u);

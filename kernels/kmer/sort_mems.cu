@@ -42,10 +42,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Sort the rows of each listed query.
 //
-// query_offsets  uint64[queries + 1], the first row of each query, then the row count
-// long_queries   uint32[*long_count], the queries to sort, as `sort_query_mems` lists them
-// long_count     uint32[1], the number of listed queries
-// mems           three columns of query_offsets[queries] rows each, sorted in place
+// Every parameter is as for `sort_query_mems`, which lists the queries.
 //
 // Grid: one block of threads for each listed query, or fewer blocks that take several in turn.
 // Shared memory: none.

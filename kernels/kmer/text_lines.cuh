@@ -97,17 +97,8 @@ __device__ __forceinline__ uint64 line_of_header(const Text& text, uint64 header
 
 // Return the last header at or before a line.
 __device__ __forceinline__ uint64 last_header_at(const Text& text, uint64 line) {
-    uint64 first = 0;
-    uint64 last = header_count(text) - 1;
-    while (first < last) {
-        const uint64 middle = first + (last - first + 1) / 2;
-        if (line_of_header(text, middle) <= line) {
-            first = middle;
-        } else {
-            last = middle - 1;
-        }
-    }
-    return first;
+    const auto is_later = [&](uint64 header) { return line_of_header(text, header) > line; };
+    return first_that<uint64>(1, header_count(text), is_later) - 1;
 }
 
 // Return the header of a query.

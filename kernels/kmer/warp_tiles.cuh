@@ -17,7 +17,7 @@ constexpr uint32 KEPT_SAMPLE_SHIFT = 59;
 constexpr uint32 MOST_KEPT_LEFT = 1u << (KEPT_SAMPLE_SHIFT - KEPT_LEFT_SHIFT);
 constexpr uint32 NOT_KEPT = ~0u;
 
-static_assert(sizeof(KeptMem) == KEPT_MEM_BYTES, "the host allocates so much for each");
+static_assert(sizeof(KeptMem) == KEPT_MEM_BYTES, "as the host allocates them");
 static_assert(TILE_SAMPLES <= 1u << (64 - KEPT_SAMPLE_SHIFT), "samples have bits enough");
 
 // Return whether a MEM fits into the bits of a kept MEM. `too_far` is `beyond_left` of all samples.
@@ -50,7 +50,7 @@ struct Tile {
     uint32 kept_count;  // the number of kept MEMs of the other samples, or NOT_KEPT
 };
 
-static_assert(sizeof(Tile) == TILE_BYTES, "the host allocates so much for each");
+static_assert(sizeof(Tile) == TILE_BYTES, "as the host allocates them");
 
 // Return the number of tiles.
 __device__ __forceinline__ uint64 tile_count(const Samples& samples) {

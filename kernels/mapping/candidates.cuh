@@ -19,7 +19,7 @@ struct alignas(16) Candidate {
     int credit;          // what the bases that differ say less than their costs, in units
 };
 
-static_assert(sizeof(Candidate) == CANDIDATE_BYTES, "the host reads so many bytes of each");
+static_assert(sizeof(Candidate) == CANDIDATE_BYTES, "as the host reads them");
 
 // The scores, and what a base that differs says at each quality.
 struct Scoring {

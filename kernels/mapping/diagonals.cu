@@ -104,12 +104,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Sort the keys of each listed read.
 //
-// strands     the matches of the reads on both strands
-// counts      uint32[reads], how many keys each read has
-// long_reads  uint32[*long_count], the reads, as `list_diagonals` lists them
-// long_count  uint32[1], their number
-// keys        uint64[matches], sorted in place
-// values      uint64[matches], moved with their keys
+// Every parameter is as for `list_diagonals`, which lists the reads.
 //
 // Grid: one block of threads for each listed read, or fewer blocks that take several in turn.
 // Shared memory: none.

@@ -24,7 +24,7 @@ struct Pairing {
 // What candidates are judged by.
 struct Pruning {
     long long seed_length;
-    long long margin;  // placements that are so many points worse than the best do not matter
+    long long margin;  // placements worse than the best by more points do not matter
     uint64 mates;      // the reads of a template
     uint64 is_needed;  // 0 to keep all candidates
 };
@@ -78,18 +78,10 @@ __device__ __forceinline__ Best best_of(const Listed& listed, const Scoring& sco
 // Return the first candidate on a strand whose diagonal is not less, or the number of candidates.
 __device__ __forceinline__ uint32 first_not_before(const Listed& listed, uint32 strand,
                                                    long long diagonal) {
-    uint32 low = 0;
-    uint32 high = listed.count;
-    while (low < high) {
-        const uint32 middle = (low + high) / 2;
-        const Candidate& here = listed.rows[middle];
-        if (here.strand < strand || (here.strand == strand && here.diagonal < diagonal)) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return first_that<uint32>(0, listed.count, [&](uint32 row) {
+        const Candidate& here = listed.rows[row];
+        return here.strand > strand || (here.strand == strand && here.diagonal >= diagonal);
+    });
 }
 
 // Call `visit` with each candidate of the mate that forms a proper pair with a candidate, and with

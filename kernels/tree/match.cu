@@ -22,7 +22,7 @@ struct alignas(16) Candidate {
     uint32 unused;
 };
 
-static_assert(sizeof(Candidate) == CANDIDATE_BYTES, "the host allocates so much for each");
+static_assert(sizeof(Candidate) == CANDIDATE_BYTES, "as the host allocates them");
 
 // The most nodes that a thread visits while it climbs from the target of a suffix link. After that
 // it goes down from the target of the parent's suffix link instead.

@@ -8,7 +8,7 @@
 
 #include "common/grid.cuh"
 #include "common/mems.cuh"
-#include "tree/query_at.cuh"
+#include "tree/query_offsets.cu"
 
 // The MEMs of all queries on one page, or on several consecutive pages.
 struct FoundMems {
@@ -21,16 +21,9 @@ struct FoundMems {
 template <bool or_equal>
 __device__ __forceinline__ uint64 first_row_above(const long long* query_starts, uint64 row,
                                                   uint64 end, long long query_start) {
-    while (row < end) {
-        const uint64 middle = row + (end - row) / 2;
-        const long long other = query_starts[middle];
-        if (or_equal ? other >= query_start : other > query_start) {
-            end = middle;
-        } else {
-            row = middle + 1;
-        }
-    }
-    return row;
+    return first_that(row, end, [&](uint64 other) {
+        return or_equal ? query_starts[other] >= query_start : query_starts[other] > query_start;
+    });
 }
 
 // Copy all rows of one side to their places. At equal query starts the rows of the earlier pages

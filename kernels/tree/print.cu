@@ -55,7 +55,7 @@ struct KeptMems {
     }
 };
 
-static_assert(sizeof(KeptMems) == KEPT_MEMS_BYTES, "the host allocates so much for each");
+static_assert(sizeof(KeptMems) == KEPT_MEMS_BYTES, "as the host allocates them");
 
 // The state of a thread that searches below one candidate's node.
 struct Search {
@@ -314,19 +314,11 @@ struct Writer {
 
 // Write the MEMs of each candidate into consecutive rows, from the candidate's offset on.
 //
-// tree               the tree of a page
-// queries            the codes of the block
-// offsets            uint64[queries + 1], where each query begins in the block, then the end
-// minimum_length     the fewest bases of a MEM
-// candidates         Candidate[bases of the block], as `match_kernel` writes them
-// candidate_offsets  uint64[queries + 1], the number of candidates before each query, then of all
-// candidate_queries  uint32[candidate_count], the query of each candidate
-// candidate_count    the number of candidates
-// page               the page's part of the reference
-// kept_mems          KeptMems[candidate_count], as `count_mems` writes it
-// mem_offsets        uint64[candidate_count + 1], prefix sums of `counts` of `count_mems`
-// mems               three columns of mem_offsets[candidate_count] rows each, receives the MEMs
-// node_visits        uint64[1], if PROFILE is set, the number of visited nodes is added to it
+// kept_mems    KeptMems[candidate_count], as `count_mems` writes it
+// mem_offsets  uint64[candidate_count + 1], prefix sums of `counts` of `count_mems`
+// mems         three columns of mem_offsets[candidate_count] rows each, receives the MEMs
+//
+// Every other parameter is as for `count_mems`.
 //
 // Grid: one thread for each candidate, or fewer threads that take several candidates in turn.
 // Shared memory: none.

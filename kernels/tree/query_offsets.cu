@@ -3,6 +3,14 @@
 
 #include "common/grid.cuh"
 
+// Return the query that an item, such as a base or a MEM, belongs to, from where the items of each
+// query begin, and where the last one's end. Queries without items are passed over.
+__device__ __forceinline__ uint64 query_at(const uint64* offsets, uint64 query_count,
+                                           uint64 number) {
+    const auto is_later = [&](uint64 query) { return offsets[query] > number; };
+    return first_that<uint64>(1, query_count, is_later) - 1;
+}
+
 // Write the number of the query that each candidate match belongs to.
 //
 // candidate_offsets  uint64[query_count + 1], the number of candidates before each query, then of

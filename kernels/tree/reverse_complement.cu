@@ -5,7 +5,7 @@
 
 #include "common/grid.cuh"
 #include "tree/codes.cuh"
-#include "tree/query_at.cuh"
+#include "tree/query_offsets.cu"
 
 // Write the reverse complement of each query at the query's own offsets; breaks stay breaks.
 //

@@ -54,10 +54,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Sort the rows of each listed candidate.
 //
-// mem_offsets      uint64[candidates + 1], the first row of each candidate, then the row count
-// long_candidates  uint64[*long_count], the candidates to sort, as `sort_candidates` lists them
-// long_count       uint32[1], the number of listed candidates
-// mems             three columns of mem_offsets[candidates] rows each, sorted in place
+// Every parameter is as for `sort_candidates`, which lists the candidates.
 //
 // Grid: one block of threads for each listed candidate, or fewer blocks that take several in turn.
 // Shared memory: none.

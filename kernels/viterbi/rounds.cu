@@ -19,7 +19,7 @@ struct alignas(16) WholeMatrix {
     long long block_columns;
 };
 
-static_assert(sizeof(WholeMatrix) == WHOLE_MATRIX_BYTES, "the host writes so much");
+static_assert(sizeof(WholeMatrix) == WHOLE_MATRIX_BYTES, "as the host writes them");
 
 // A block: a strip of rows, and some of the columns.
 struct BlockStrip {

@@ -1,4 +1,4 @@
-// Computes a strip of whole matrices: neighbouring threads have neighbouring rows, and each is one
+// Computes a strip of whole matrices: neighbouring threads have neighbouring rows, and each lags one
 // column behind the one above it, so that they compute an anti-diagonal of their rows together.
 #pragma once
 
@@ -56,7 +56,7 @@ struct LaneRows {
 
 // Compute the columns of a strip. All lanes of a warp call this with the same number of steps.
 //
-// GROUP lanes have a strip. `strip` tells its `columns`; the `bases(j)` of a column, counted from
+// GROUP lanes have a strip. `strip` has its `columns`; the `bases(j)` of a column, counted from
 // 1, and the `edge(j)` above it, which it may be asked for beyond the columns; and it takes, of
 // each lane and column, the directions and what leaves its lowest row: `take(step, j, directions,
 // edge, rows)`.

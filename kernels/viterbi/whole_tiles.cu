@@ -17,7 +17,7 @@ struct alignas(16) WholeTile {
     uint32 unused;
 };
 
-static_assert(sizeof(WholeTile) == WHOLE_TILE_BYTES, "the host writes so much for each");
+static_assert(sizeof(WholeTile) == WHOLE_TILE_BYTES, "as the host writes them");
 
 // Strips of a pair of tiles.
 template <uint32 GROUP>

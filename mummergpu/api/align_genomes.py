@@ -18,10 +18,10 @@ from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.whole import WholeAligner
 from mummergpu.matching.options import DeviceOptions, SearchOptions
-from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.sink import AlignedQueries
 from mummergpu.pipeline.align_whole import BLOCK_BASES, naming_files
 from mummergpu.pipeline.matrix_opening import open_matrix
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 
 def align_to_index(

@@ -57,29 +57,30 @@ def align(
     queries : path, or iterable of paths
         Files of queries, in the order of the output; one for .delta.
     output : path, or iterable of paths
-        The files for the alignments; their names decide on the formats, and whether they are
-        compressed.
+        The files for the alignments; their names choose the formats and the
+        compression.
     min_length : int, default 20
-        The shortest matches that alignments begin with, in bases.
+        The minimum length of the matches that alignments begin with, in bases.
     strands : str, default "both"
-        ``both``, ``forward`` or ``reverse``: those of the queries.
+        The strands of the queries: ``both``, ``forward`` or ``reverse``.
     mode : str, default "mumreference"
         ``mumreference`` to begin with matches whose bases occur once in the reference; ``mum`` for
         those that occur once in the query, too; ``all`` (or ``maxmatch``) for all.
     backend : str, default "auto"
-        ``cpu``, ``cuda``, or the one that is expected to be faster: where matches are searched.
+        ``cpu``, ``cuda``, or ``auto``, the one that is expected to be faster, for the search.
     threads : int, optional
-        The number of working threads; by default one for each processor.
+        The number of threads; by default one for each processor.
     one_to_one : bool, default False
         Keep only alignments that map each base to its best place, in both genomes.
     min_identity : float, default 0.0
         Keep only alignments with at least this share of equal columns, between 0 and 1.
     min_alignment_length : int, default 0
-        Keep only alignments of at least so many bases, in both genomes.
+        Keep only alignments of at least this length in bases, in both genomes.
     format : str, optional
-        ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name of the output.
+        ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``; overrides the name of the output.
     max_memory : int, optional
-        The most bytes for the reference and its index; by default half of what is free.
+        The memory limit for the reference and its index, in bytes; by default half of the free
+        memory.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
@@ -87,40 +88,40 @@ def align(
     equal_bases : bool, default False
         Write ``=`` and ``X`` in the CIGARs of PAF, SAM and BAM, in place of ``M``.
     cluster : distributed.Client or str, optional
-        A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
+        A Dask cluster for the work, or its address as for ``--cluster``; the output is the same.
 
     Other Parameters
     ----------------
     min_cluster : int, default 65
-        The fewest bases of all matches of a cluster together.
+        The minimum number of matching bases of a cluster.
     max_gap : int, default 90
-        The most bases of the query between two matches of a cluster.
+        The maximum gap in the query between two matches of a cluster, in bases.
     diagonal_difference : int, default 5
-        How far apart the diagonals of two neighbouring matches of a cluster may be, in bases.
+        The maximum difference of the diagonals of neighbouring matches of a cluster, in bases.
     diagonal_factor : float, default 0.12
         The same as a share of the gap between them; the larger of both counts.
     break_length : int, default 200
-        An alignment is extended until it gets no better for so many bases of both sequences
-        together.
+        An alignment is extended until its score does not improve over this number of bases of
+        both sequences together.
     gap_open : int, optional
-        The penalty of a gap, beside that of its bases; by default nucmer's 3, and for VCF 16.
+        The gap open penalty; by default nucmer's 3, and 16 for VCF.
     gap_extend : int, optional
-        The penalty of each base of a gap, by default nucmer's 7, and for VCF 1; an equal base
-        scores 3, and a different one -7.
+        The gap extension penalty; by default nucmer's 7, and 1 for VCF. A match scores 3, a
+        mismatch -7.
     extend : bool, default True
-        Whether alignments are extended beyond clusters at all.
+        Whether alignments are extended beyond clusters.
     simplify : bool, default True
         Whether alignments that lie inside another one are left out. To find the repeats of a
-        genome, align it with itself without that.
+        genome, align it with itself and ``simplify=False``.
     method : str, default "tile"
-        ``tile`` to let matches cut the matrix of two sequences into tiles; ``wavefront`` or
+        ``tile`` to align between matches, in tiles; ``wavefront`` or
         ``streaming`` to align each query with each record of the reference from end to end, with
         the whole matrix, for short sequences with few matches. ``streaming`` keeps the matrix in
-        the memory of the host beside a GPU, or in a temporary file. Both take no option about
+        the memory of the host (with a GPU), or in a temporary file. Both take no options of
         matches.
     circular : str or sequence of str, optional
-        The names of circular records of the reference, ``all`` for all: an alignment goes on
-        behind the last base at the first one, and is written in two pieces.
+        The names of circular records of the reference, or ``all``: an alignment across the
+        origin is written in two pieces.
 
     Returns
     -------
@@ -130,7 +131,7 @@ def align(
     Raises
     ------
     MummergpuError
-        If the input, an argument or the machine is at fault. No file is left then.
+        If the input, an argument or the machine is at fault. No file is written then.
     """
     targets = targets_asked(output, format, RowKind.GENOMES)
     search = SearchOptions.of_words(min_length, strands, mode)

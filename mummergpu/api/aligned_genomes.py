@@ -21,11 +21,10 @@ from mummergpu.api.tables import (
     joined,
 )
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.sink import chosen_one_to_one
+from mummergpu.output.genomes.sink import AlignedQueries, chosen_one_to_one
 from mummergpu.output.open_sink import open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.options import SamOptions, usual_read_group
+from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.option_values import positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -51,7 +50,7 @@ class GenomeAlignment(NamedTuple):
     errors : int
         Mismatches and the bases of gaps.
     score : int
-        3 for a pair of equal bases, -7 for a mismatch or a base of a gap, and -3 for each gap.
+        3 for a match, -7 for a mismatch or a base of a gap, and -3 for each gap.
     cigar : str
         The alignment as text, such as ``120M1D87M``: along the forward strand of the reference.
     """
@@ -72,7 +71,7 @@ class GenomeAlignment(NamedTuple):
 class AlignedGenomes(AlignmentRows[GenomeAlignment]):
     """The alignments of some queries with a reference, from `Index.align`.
 
-    They ascend by query, record of the reference, start in it, strand, and start in the query.
+    They are sorted by query, record of the reference, start in it, strand, and query start.
 
     Attributes
     ----------
@@ -90,7 +89,7 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
     errors : ndarray, dtype=int64, shape=(n_alignments,)
         Mismatches and the bases of gaps.
     score : ndarray, dtype=int64, shape=(n_alignments,)
-        3 for a pair of equal bases, -7 for a mismatch or a base of a gap, and -3 for each gap.
+        3 for a match, -7 for a mismatch or a base of a gap, and -3 for each gap.
     cigar_offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
         Where the operations of each alignment begin in `cigars`, and where the last ones end.
     cigars : ndarray, dtype=uint32
@@ -189,11 +188,11 @@ class AlignedGenomes(AlignmentRows[GenomeAlignment]):
         Parameters
         ----------
         path : path
-            The file; its name decides on the format, as in ``mummergpu align``, and whether it is
-            compressed.
+            The file; its name chooses the format, as in ``mummergpu align``, and the
+            compression.
         format : str, optional
-            ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``, whatever the name; .delta if
-            the name does not say it.
+            ``delta``, ``paf``, ``sam``, ``bam``, ``cram`` or ``vcf``; overrides the name. The
+            default is .delta.
         threads : int, default 1
             The number of threads that compress.
 

@@ -17,13 +17,11 @@ from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joine
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag, fold
-from mummergpu.output.alignments.styled_rows import styled
+from mummergpu.output.alignments.read_rows import apply_style
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
-from mummergpu.output.records.sam_options import SamOptions, check_groups
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import USUAL_STYLE, RecordStyle, SamOptions, SortOptions, check_groups
+from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.option_values import instance, positive
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
@@ -76,8 +74,8 @@ class Alignment(NamedTuple):
 class Alignments(AlignmentRows[Alignment]):
     """The alignments of some reads, in the order of the reads: a row for each.
 
-    A read without an alignment has a row, too. Other places of a read have rows with flag 256, if
-    they were asked for. Rows, slices and masks are those of `Matches`.
+    An unmapped read has a row, too. Secondary alignments have rows with flag 256, if they were
+    requested. Rows, slices and masks are those of `Matches`.
 
     Attributes
     ----------
@@ -205,21 +203,21 @@ class Alignments(AlignmentRows[Alignment]):
         Parameters
         ----------
         path : path
-            The file; its name decides whether it is SAM, BAM, CRAM or PAF.
+            The file; its name chooses SAM, BAM, CRAM or PAF.
         format : str, optional
-            ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name.
+            ``sam``, ``bam``, ``cram`` or ``paf``; overrides the name.
         sort, mark_duplicates, read_group
             As for `mummergpu.map`; by default the read group of reads without one is ``reads``.
         threads : int, default 1
             The number of threads that compress.
         style : RecordStyle, optional
-            How alignments are told, as for `mummergpu.map`.
+            Options of the records, as for `mummergpu.map`.
 
         Raises
         ------
         MummergpuError
-            If the file cannot be written; or a selection has some rows of a read or of its mate,
-            and lacks others: a record tells of these.
+            If the file cannot be written, or a selection has only some rows of a read and its
+            mate: each record refers to the others.
         """
         target, count = target_asked(path, format, RowKind.READS), positive("threads", threads)
         style = instance("style", USUAL_STYLE if style is None else style, RecordStyle)
@@ -258,7 +256,7 @@ class Alignments(AlignmentRows[Alignment]):
             stack.callback(sink.close)
             for block, columns in blocks:
                 told = fold(columns) if self._writes_xa else columns
-                sink.write(sink.prepare(block, styled(told, block, reference, style)))
+                sink.write(sink.prepare(block, apply_style(told, block, reference, style)))
             sink.finish()
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> Alignments:

@@ -25,7 +25,7 @@ class DeviceMatches(FoundInReference):
     """The matches of some queries, on a GPU: query by query, forward strand before reverse.
 
     The columns are those of `Matches`, of the same types, but each is a `DeviceArray`, which other
-    libraries take over without a copy. Names and lengths of sequences are on the host.
+    libraries use without a copy. Names and lengths of sequences are on the host.
 
     Attributes
     ----------
@@ -75,8 +75,8 @@ class DeviceMatches(FoundInReference):
         Returns
         -------
         Matches
-            What `Index.match` returns for the same queries. If you have written to a column, it has
-            what you wrote.
+            The result of `Index.match` for the same queries, with the changes that you have made
+            to the columns.
 
         Raises
         ------
@@ -85,8 +85,6 @@ class DeviceMatches(FoundInReference):
         """
         block = join_query_blocks(self._blocks) if self._blocks else no_queries()
         table = MatchTable(
-            0,
-            block.query_count,
             self.query.to_host(),
             self.reference.to_host(),
             self.query_start.to_host(),

@@ -10,7 +10,7 @@ from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.pipeline.align_options import OF_MATCHES, refuse_options_of_matches
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import meaning
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 
 class AlignKeywords(TypedDict, total=False):

@@ -62,9 +62,9 @@ class HiddenMarkovModel:
     emissions : array_like of float, shape (n_states, n_symbols)
         The probabilities of symbols in each state.
     start : array_like of float, shape (n_states,), optional
-        The probabilities of the first state; all are alike by default.
+        The probabilities of the first state; equal by default.
     end : array_like of float, shape (n_states,), optional
-        The probabilities to end after each state; by default a path may end anywhere.
+        The probabilities to end after each state; by default, a path may end in any state.
     alphabet : sequence of str, optional
         The symbols, single ASCII characters, if sequences are given as text.
 
@@ -148,7 +148,7 @@ class HiddenMarkovModel:
         Parameters
         ----------
         text : str
-            The program; a ``main`` is not needed, and not looked at.
+            The program; a ``main`` is ignored.
         name : str, optional
             The model; the first one of the program by default.
 
@@ -171,9 +171,9 @@ class HiddenMarkovModel:
         """Return HMMER's model of a profile, as its searches configure it (Plan 7).
 
         Scores are log-odds against HMMER's null model: that of `forward`, divided by the logarithm
-        of 2, is the bit score that HMMER finds for a sequence of that length before it corrects for
+        of 2, is HMMER's bit score of a sequence of that length before its correction for
         composition. The states ``M[k]`` and ``I[k]`` are matches and insertions of node k; ``N``,
-        ``J`` and ``C`` are before, between and behind alignments.
+        ``J`` and ``C`` are before, between and after alignments.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class HiddenMarkovModel:
         Parameters
         ----------
         sequences : str, bytes, array of int, or an iterable of these
-            One sequence, or several, as text or as places in the alphabet.
+            One sequence, or several, as text or as numbers into the alphabet.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class HiddenMarkovModel:
         return self._scores(sequences, Algorithm.FORWARD)
 
     def backward(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
-        """Return what `forward` returns, computed from the ends of the sequences."""
+        """Return the same as `forward`, computed from the ends of the sequences."""
         return self._scores(sequences, Algorithm.BACKWARD)
 
     def posterior(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:

@@ -102,15 +102,15 @@ class Index(Closing):
         reference : path, or iterable of tuple
             A FASTA file, plain or compressed, or names and sequences.
         min_length : int, default 20
-            The length, in bases, of the shortest matches to look for.
+            The minimum length of a match, in bases.
         index_for : str, optional
             ``reads`` for many queries, ``genomes`` for queries about as long as the reference,
             ``memory`` for a small index.
         threads : int, optional
-            The number of working threads; by default one for each processor.
+            The number of threads; by default one for each processor.
         max_memory : int, optional
-            The most bytes for the reference and its tables; by default half of what is free. Tables
-            that do not fit are built again by each search.
+            The memory limit for the reference and its tables, in bytes; by default half of the
+            free memory. Tables that do not fit are built again by each search.
         any_letters : bool, default False
             Accept records whose letters are mostly not DNA or RNA.
 
@@ -157,7 +157,7 @@ class Index(Closing):
         path : path
             The file. It is mapped into memory, which processes share.
         max_memory : int, optional
-            The most bytes of tables that are searched together; by default half of what is free.
+            The memory limit for tables, in bytes; by default half of the free memory.
 
         Returns
         -------
@@ -256,16 +256,16 @@ class Index(Closing):
             One sequence, or names and sequences; records of pysam, pyhmmer and Biopython, and its
             ``Seq``, are taken as well.
         min_length : int, optional
-            The fewest bases of a match; by default what the index was made for.
+            The minimum length of a match, in bases; by default that of the index.
         strands : str, default "forward"
             ``both``, ``forward`` or ``reverse``.
         mode : str, default "all"
             ``all``; ``mumreference`` for matches whose bases occur once in the reference; ``mum``
             for those that occur once in the query, too.
         backend : str, default "auto"
-            ``cpu``, ``cuda``, or the one that is expected to be faster.
+            ``cpu``, ``cuda``, or ``auto``: the one that is expected to be faster.
         threads : int, optional
-            The number of working threads; by default one for each processor.
+            The number of threads; by default one for each processor.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
         pair : bool, default False
@@ -324,8 +324,7 @@ class Index(Closing):
         Raises
         ------
         MummergpuError
-            If a file or an argument is at fault; for arguments, before the first block is asked
-            for.
+            If a file or an argument is at fault; for arguments, before the first block.
         """
         source = QuerySource.of_files(paths_of("paths", paths), any_letters, pair)
         options = SearchOptions.of_words(self._length(min_length), strands, mode)
@@ -368,7 +367,7 @@ class Index(Closing):
         Raises
         ------
         MummergpuError
-            If a query or an argument is at fault, or no GPU can do it in one step; it says why.
+            If a query or an argument is at fault, or no GPU can do it in one step.
         """
         options = SearchOptions.of_words(self._length(min_length), strands, mode)
         device = device_options("cuda", threads)
@@ -392,17 +391,15 @@ class Index(Closing):
         Parameters
         ----------
         reads : str, iterable of tuple, path, or iterable of paths
-            The reads: names and sequences, and after them the qualities of the bases, if there are
-            any: a text as in FASTQ, numbers from 0 to 93, or None. Or pairs of such reads; or
-            records of pysam and Biopython. Or the files that have reads; a plain text is a read if
-            it has A, C, G, T, U and N alone and no file has this name.
+            Tuples of name, sequence and, optionally, qualities (text as in FASTQ, numbers from 0
+            to 93, or None); pairs of such tuples; records of pysam and Biopython; or files of
+            reads. A text is a read if it has only A, C, G, T, U and N, and no file has this name.
         mates : iterable of tuple, path, or iterable of paths, optional
-            The second read of each template, if `reads` has the first ones; or the files of them,
-            one for each of `reads`.
+            The second mates, if `reads` has the first ones; or files of them, one for each of
+            `reads`.
         **keywords
-            As for `mummergpu.map`. The secondary alignments of a read are rows with flag 256 after
-            its other rows; so are places for the tag XA (`max_xa`), after the row of the
-            alignment.
+            As for `mummergpu.map`. Secondary alignments are rows with flag 256 after the other
+            rows of a read. So are alternative hits (`max_xa`), after the row of their alignment.
 
         Returns
         -------
@@ -440,23 +437,22 @@ class Index(Closing):
         Parameters
         ----------
         reads, mates
-            As for `map`. An iterable of reads in memory may yield them as they come; it is asked
-            for more in another thread.
+            As for `map`. An iterable of reads is consumed in another thread.
         **keywords
             As for `map`.
 
         Yields
         ------
         Alignments
-            Those of some millions of bases of reads; both mates of a pair are in the same block.
-            Memory holds a few blocks. You may stop before the end: closing the iterator ends its
-            threads.
+            The alignments of some millions of bases of reads; both mates of a pair are in the same
+            block. Memory holds a few blocks. You may stop before the end: closing the iterator
+            ends its threads.
 
         Raises
         ------
         MummergpuError
-            If a read, a file or an argument is at fault; for most arguments, before the first block
-            is asked for.
+            If a read, a file or an argument is at fault; for most arguments, before the first
+            block.
         """
         options = MapRequest(**keywords).options(self._path, reads, mates)
 
@@ -490,17 +486,17 @@ class Index(Closing):
         queries : str, bytes, iterable of tuple, pathlib.Path, or list of pathlib.Path
             One sequence, or names and sequences; or the files that hold them.
         min_length : int, optional
-            The shortest matches that alignments begin with, in bases; by default what the index was
-            made for.
+            The minimum length of the matches that alignments begin with, in bases; by default
+            that of the index.
         strands : str, default "both"
-            ``both``, ``forward`` or ``reverse``: those of the queries.
+            The strands of the queries: ``both``, ``forward`` or ``reverse``.
         mode : str, default "mumreference"
             ``mumreference`` to begin with matches whose bases occur once in the reference; ``mum``
             for those that occur once in the query, too; ``all`` for all.
         backend : str, default "auto"
-            ``cpu``, ``cuda``, or the one that is found: where matches are searched.
+            ``cpu``, ``cuda``, or ``auto``: the one that is found, for the search.
         threads : int, optional
-            The number of working threads; by default one for each processor.
+            The number of threads; by default one for each processor.
         any_letters : bool, default False
             Accept queries whose letters are mostly not DNA or RNA.
         **keywords

@@ -17,8 +17,7 @@ from mummergpu.api.mapping_requests import (
 from mummergpu.api.requests import PathLike, cluster_options, showing, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.output.formats import RowKind, fastq_targets
-from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import USUAL_STYLE, RecordStyle, SortOptions
 from mummergpu.pipeline import map_reads as pipeline
 from mummergpu.runtime.option_values import paths
 
@@ -55,75 +54,76 @@ def map(
     mates : path, iterable of paths, or iterable of tuple, optional
         The files of the second mates, one for each of `reads`; or the second mates in memory.
     output : path, or iterable of paths
-        The files for the alignments; their names decide whether they are SAM, BAM, CRAM or PAF.
+        The files for the alignments; their names choose SAM, BAM, CRAM or PAF.
     sort : bool, default False
-        Sort BAM or CRAM by coordinate; a file gets an index beside it.
+        Sort BAM or CRAM by coordinate, and write an index.
     mark_duplicates : bool, default False
         Flag duplicates in BAM or CRAM.
     gpu_compression : bool, default False
-        Compress BAM on the GPU that searches, with NVIDIA's nvCOMP: the same records, in other
-        bytes.
+        Compress BAM on the GPU with NVIDIA's nvCOMP: the records are the same, the bytes differ.
     read_group : str, optional
-        The read group of all reads: a line of the header that begins with ``@RG``. By default those
-        of SAM, BAM and CRAM stay, and other reads are of one with the name of the first file; an
-        empty text for none.
+        The read group of all reads: a header line that begins with ``@RG``, or an empty text for
+        none. By default, the read groups of SAM, BAM and CRAM are kept, and other reads get one
+        with the name of the first file.
     format : str, optional
-        ``sam``, ``bam``, ``cram`` or ``paf``, whatever the name of the output.
+        ``sam``, ``bam``, ``cram`` or ``paf``; overrides the name of the output.
     max_memory : int, optional
-        The most bytes for the reference and its index; by default half of what is free.
+        The memory limit for the reference and its index, in bytes; by default half of the free
+        memory.
     no_empty : bool, default False
         Treat a file without reads as an error.
     circular : str or sequence of str, optional
-        The names of circular records of the reference, ``all`` for all: a read goes on behind the
-        last base of one at its first, and is told of in two parts. `reference` is FASTA then.
+        The names of circular records of the reference, or ``all``: a read across the origin is
+        written in two parts. `reference` must be FASTA.
     style : RecordStyle, optional
-        How alignments are told, where mappers differ: ``=`` and ``X``, more tags, ...
+        Options of the records: ``=`` and ``X``, more tags, ...
     unmapped : path, or iterable of paths, optional
-        A file for the reads that have no place, and whose mates have none either, as FASTQ; or two
-        files, for the first and the second mates.
+        A FASTQ file for unmapped reads whose mates are unmapped too; or two files, for first and
+        second mates.
     cluster : distributed.Client or str, optional
-        A cluster of Dask that maps, or its address as for ``--cluster``; the output is the same.
+        A Dask cluster for the work, or its address as for ``--cluster``; the output is the same.
 
     Other Parameters
     ----------------
     interleaved : bool, default False
-        Mates alternate in each of `reads`, or in the reads in memory. In files, single reads may
-        lie among them: two reads of one name after the other are mates.
+        Mates alternate in each of `reads`, or in the reads in memory. In files, two consecutive
+        reads of one name are mates, and other reads are single.
     insert_size : sequence of float, optional
-        The mean and the standard deviation of the sizes of templates, in bases, and after them the
-        largest size of a proper pair, and the smallest; by default they are estimated for each
-        read group or pair of files, from its first pairs.
+        Mean and standard deviation of the insert size, in bases; optionally, the largest and the
+        smallest insert size of a proper pair. By default, they are estimated from the first pairs
+        of each read group or pair of files.
     orientation : str, optional
-        How mates lie: ``fr``, facing each other; ``rf``, back to back; ``ff``, on one strand. By
-        default as most of the first pairs do, or ``fr`` with `insert_size`.
+        The orientation of mates: ``fr``, facing each other; ``rf``, back to back; ``ff``, on one
+        strand. By default that of most of the first pairs, or ``fr`` with `insert_size`.
     seed_length : int, optional
-        The shortest matches that alignments begin with; by default chosen from the reads.
+        The minimum length of the matches that alignments begin with; by default chosen from the
+        length of the reads.
     max_secondary : int, default 0
-        The most secondary alignments of a read; the best ones are written.
+        The maximum number of secondary alignments of a read.
     max_xa : int, default 0
-        The most other places in the tag XA of an alignment: they are told if there are no more
-        whose score is 80% of its own or more. 0 for no such tag.
+        Report up to this number of alternative hits (score >= 80% of the best) in the XA tag; none
+        if there are more. 0 for no XA tag.
     max_occurrences : int, default 300
-        Of a read that has more matches on a strand, the rarest seeds are looked at, or so many
-        places of one that is frequent throughout. Other places are looked for among all matches.
+        A read with more matches on a strand is mapped by its rarest seeds. `max_secondary` and
+        `max_xa` use all matches.
     backend : str, default "auto"
-        ``cpu``, ``cuda``, or the one that is found.
+        ``cpu``, ``cuda``, or ``auto``: the one that is expected to be faster.
     threads : int, optional
-        The number of working threads; by default one for each processor.
+        The number of threads; by default one for each processor.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
     long_reads : str, default "unmapped"
-        What becomes of reads of more than 1,500 bases: ``unmapped``, with a warning in the log of
-        the package, or ``error``.
+        Reads of more than 1,500 bases stay ``unmapped``, with a warning in the log, or are an
+        ``error``.
     comments : bool, default False
         Write the comments of FASTQ and FASTA as tags; they must be tags of SAM.
     single : bool, default False
-        No read has a mate, whatever the flags of SAM, BAM and CRAM tell.
+        Treat all reads as single, whatever the flags of SAM, BAM and CRAM say.
     scores : Scores, optional
         The scores of alignments; by default those of bwa mem.
     ignore_alt : bool, default False
-        Take contigs that are in the file of bwa-kit, ``reference.alt``, for contigs like all
-        others; without it, a reference beside which there is such a file is an error.
+        Ignore the file of bwa-kit, ``reference.alt``: treat its contigs like all others. Without
+        this, a reference with such a file is an error.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def map(
     Raises
     ------
     MummergpuError
-        If the input, an argument or the machine is at fault. No file is left then.
+        If the input, an argument or the machine is at fault. No file is written then.
     """
     options = MapRequest(**keywords).options(reference, reads, mates)
     options = replace(

@@ -13,7 +13,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair, several
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
 from mummergpu.mapping.placing.insert_size import InsertSizes
-from mummergpu.output.records.sam_options import ReadGroup, read_group_of, usual_read_group
+from mummergpu.output.options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.pipeline.map_options import LONG_READS, MAX_OCCURRENCES, MapOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
@@ -48,19 +48,19 @@ class Scores:
     Attributes
     ----------
     match : int
-        The score of two equal bases, 1 to 20; ``-A`` of the command.
+        Match score, 1 to 20; ``-A`` of the command.
     mismatch : int
-        The penalty of two different bases, 0 to 100 as all penalties; ``-B``.
+        Mismatch penalty, 0 to 100 as all penalties; ``-B``.
     gap_open : int, or tuple of int
-        The penalty of opening a gap, or that of a deletion and that of an insertion; ``-O``.
+        Gap open penalty, or those of deletions and of insertions; ``-O``.
     gap_extend : int, or tuple of int
-        The penalty of each base of a gap, which is not 0; ``-E``.
+        Gap extension penalty, at least 1, or those of deletions and of insertions; ``-E``.
     clipping : int
-        The penalty of clipping an end of a read; ``-L``.
+        Clipping penalty; ``-L``.
     unpaired : int
-        The penalty of mates that are no proper pair; ``-U``.
+        Penalty of an unpaired read pair; ``-U``.
     min_score : int
-        The least score of an alignment that is reported; ``-T``.
+        Minimum score of an alignment to report; ``-T``.
 
     Raises
     ------

@@ -22,8 +22,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.output.formats import RowKind
 from mummergpu.output.matches.match_table import MatchTable, match_table
 from mummergpu.output.open_sink import open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.options import SamOptions, usual_read_group
+from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import pluralize
@@ -149,9 +149,9 @@ class Matches(FoundInReference, ResultRows[Match]):
         Parameters
         ----------
         path : path
-            The file; its name decides on the compression.
+            The file; its name chooses the format and the compression.
         format : str, optional
-            The format, as in the command's ``--format``; by default the name of the file decides.
+            The format, as for the command's ``--format``; overrides the name.
 
         Raises
         ------
@@ -171,8 +171,6 @@ class Matches(FoundInReference, ResultRows[Match]):
 
     def _part(self, key: slice | npt.NDArray[np.bool_]) -> Matches:
         table = MatchTable(
-            0,
-            self._block.query_count,
             self.query[key],
             self.reference[key],
             self.query_start[key],

@@ -18,7 +18,7 @@ from mummergpu.hmm.translation import TranslatedFiles, TranslatedInMemory
 from mummergpu.input.blocks.memory import NamedSequence, several
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
 from mummergpu.matching.options import DeviceOptions
-from mummergpu.output.profile_columns import (
+from mummergpu.output.profiles import (
     FIELDS,
     NUCLEOTIDE_FIELDS,
     TEXT_FIELDS,
@@ -161,7 +161,7 @@ def hmmsearch(
     threads : int, optional
         The number of threads; by default all processors.
     backend : {"auto", "cpu", "cuda"}
-        What filters the proteins; by default a GPU if there is one and much work.
+        Where proteins are filtered; ``auto`` uses a GPU if there is enough work.
     **options
         HMMER's options without dashes: ``E``, ``T``, ``domE``, ``domT``, ``incE``, ``incT``,
         ``incdomE``, ``incdomT``, ``Z``, ``domZ``, ``F1``, ``F2``, ``F3`` and ``seed`` are numbers;

@@ -10,8 +10,7 @@ from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike
 from mummergpu.input.blocks.memory import NamedSequence, block_in_memory, several
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
-from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.pipeline.options import refuse_single_mates
 from mummergpu.pipeline.query_volume import estimate_query_bases

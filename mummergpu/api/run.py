@@ -16,8 +16,7 @@ from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import MODES, STRANDS, SearchOptions
 from mummergpu.output.formats import RowKind
-from mummergpu.output.matches.mummer import TextStyle
-from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.options import SamOptions, TextStyle, usual_read_group
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.downstream_presets import PRESETS, TextRequest, with_preset
 from mummergpu.pipeline.options import MatchOptions, refuse_single_mates
@@ -28,7 +27,7 @@ from mummergpu.runtime.stats import Stats
 
 @frozen
 class RunStats:
-    """What a run did and what it cost.
+    """The counts and times of a run.
 
     Attributes
     ----------
@@ -107,26 +106,27 @@ def match(
     queries : path, or iterable of paths
         Files of queries, in the order of the output.
     output : path, or iterable of paths
-        The files for the matches; the name of each decides on its format and compression.
+        The files for the matches; their names choose the format and the compression.
     min_length : int, default 20
-        The fewest bases of a match.
+        The minimum length of a match, in bases.
     strands : str, optional
         ``forward``, the default unless `for_program` needs both; ``reverse`` or ``both``.
     mode : str, default "all"
         ``all`` (or ``maxmatch``), ``mumreference`` or ``mum``.
     backend : str, default "auto"
-        ``cpu``, ``cuda``, or the one that is expected to be faster.
+        ``cpu``, ``cuda``, or ``auto``: the one that is expected to be faster.
     threads : int, optional
-        The number of working threads; by default one for each processor.
+        The number of threads; by default one for each processor.
     format : str, optional
-        The format of a single output, whatever its name.
+        The format of a single output; overrides its name.
     style : TextStyle, optional
         The options of MUMmer's text.
     sam : SamOptions, optional
         The options of SAM and BAM; by default all
         matches are written, in a read group with the name of the first file of queries.
     max_memory : int, optional
-        The most bytes for the reference and its index; by default half of what is free.
+        The memory limit for the reference and its index, in bytes; by default half of the free
+        memory.
     any_letters : bool, default False
         Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
@@ -139,7 +139,7 @@ def match(
         strands unless `strands` is ``reverse``, and ``mumreference`` unless `mode` is ``mum`` or
         ``maxmatch``) or ``mummerplot``, which takes both strands, too.
     cluster : distributed.Client or str, optional
-        A cluster of Dask that works, or its address as for ``--cluster``; the output is the same.
+        A Dask cluster for the work, or its address as for ``--cluster``; the output is the same.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def match(
     Raises
     ------
     MummergpuError
-        If the input, an argument or the machine is at fault. No file is left then.
+        If the input, an argument or the machine is at fault. No file is written then.
     """
     files, targets = paths("queries", queries), targets_asked(output, format, RowKind.MATCHES)
     refuse_single_mates(files, truth("pair", pair))

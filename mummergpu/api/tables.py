@@ -16,8 +16,8 @@ import numpy.typing as npt
 from mummergpu.errors import LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_lookup
-from mummergpu.output.genomes.operation_text import cigar_texts
 from mummergpu.output.matches.arrow import readable_name
+from mummergpu.output.records.sam_fields import cigar_texts
 
 if TYPE_CHECKING:
     import pandas
@@ -231,7 +231,7 @@ class AlignmentRows(FoundInReference, ResultRows[Row]):
     """Rows with a CIGAR.
 
     `cigar` is text in a row, in a table, and as a method. The packed operations of all rows are
-    `cigars`, and `cigar_offsets` tells where those of a row begin.
+    `cigars`; those of a row begin at its `cigar_offsets`.
     """
 
     cigar_offsets: npt.NDArray[np.int64]

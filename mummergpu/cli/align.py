@@ -25,7 +25,7 @@ from mummergpu.cli.option_types import (
 from mummergpu.cli.run_verb import CommandRun, on_cluster
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import RowKind, names_of
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 if TYPE_CHECKING:
     from mummergpu.pipeline.align_options import AlignOptions
@@ -275,7 +275,7 @@ def align_command(**params: Any) -> None:
 
 def _backend_of(options: AlignOptions) -> str:
     from mummergpu.pipeline.backend_choice import backend_of_search
-    from mummergpu.viterbi.methods import AlignmentMethod
+    from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
     if options.method is not AlignmentMethod.TILE:
         return "auto"

@@ -12,7 +12,7 @@ from mummergpu.output.targets import DEFAULT_FORMAT, OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
-    from mummergpu.output.records.sam_options import SamOptions
+    from mummergpu.output.options import SamOptions
 
 _READ_GROUP, _PRIMARY_ONLY = "--read-group", "--primary-only"
 _MOST_HITS, _BASES = "--max-hits", "--secondary-seq"
@@ -59,7 +59,7 @@ def format_options(integer: Callable[..., Any]) -> list[click.Option]:
 
 def alignment_options(given: Mapping[str, Any]) -> SamOptions:
     """Return the options of SAM and BAM."""
-    from mummergpu.output.records.sam_options import SamOptions, read_group_of, usual_read_group
+    from mummergpu.output.options import SamOptions, read_group_of, usual_read_group
 
     text, primary_only = given["read_group"], given["primary_only"]
     secondary_bases = given["secondary_seq"]

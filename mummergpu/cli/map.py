@@ -32,9 +32,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 if TYPE_CHECKING:
     from mummergpu.input.blocks.read_files import ReadSource
     from mummergpu.mapping.placing.insert_size import InsertSizes
-    from mummergpu.output.records.record_style import RecordStyle
-    from mummergpu.output.records.sam_options import ReadGroup
-    from mummergpu.output.sorting.options import SortOptions
+    from mummergpu.output.options import ReadGroup, RecordStyle, SortOptions
     from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.map_options import MapOptions
     from mummergpu.viterbi.recurrence.model import Costs
@@ -341,7 +339,7 @@ def _unmapped_files(params: Params) -> list[str]:
 
 
 def _read_group(params: Params) -> ReadGroup | None:
-    from mummergpu.output.records.sam_options import read_group_of, usual_read_group
+    from mummergpu.output.options import read_group_of, usual_read_group
 
     text = params["read_group"]
     if text == NO_GROUP:
@@ -395,7 +393,7 @@ def _max_secondary(params: Params) -> int:
 
 
 def _record_style(params: Params) -> RecordStyle:
-    from mummergpu.output.records.record_style import RecordStyle
+    from mummergpu.output.options import RecordStyle
 
     tags = params["tags"].split(",") if params["tags"] else []
     return RecordStyle(
@@ -453,7 +451,7 @@ def _costs(params: Params) -> Costs:
 
 
 def _sort_options(params: Params) -> SortOptions | None:
-    from mummergpu.output.sorting.options import SortOptions
+    from mummergpu.output.options import SortOptions
 
     memory = {} if params["sort_memory"] is None else {"memory_bytes": params["sort_memory"]}
     return SortOptions(

@@ -17,7 +17,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.matching.options import DeviceOptions, SearchOptions
-    from mummergpu.output.matches.mummer import TextStyle
+    from mummergpu.output.options import TextStyle
     from mummergpu.pipeline.downstream_presets import TextRequest
 
 Params = Mapping[str, Any]
@@ -103,7 +103,7 @@ def device_options(params: Params) -> DeviceOptions:
 
 def text_style(params: Params) -> TextStyle:
     """Return the options that say how to write the matches."""
-    from mummergpu.output.matches.mummer import TextStyle
+    from mummergpu.output.options import TextStyle
 
     return TextStyle(
         forward_coordinates=params["forward_coordinates"],

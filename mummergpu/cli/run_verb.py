@@ -20,7 +20,6 @@ from mummergpu.cli.messages import (
 )
 from mummergpu.cli.option_rules import Params, refuse_clashing_files, refuse_exclusive
 from mummergpu.cli.option_types import PROGRAM, Session
-from mummergpu.cuda.warm_up import ask_for_context
 from mummergpu.errors import OptionError
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 
@@ -105,13 +104,18 @@ class CommandRun:
         is_without = params.get("cpu") or params.get("cluster") is not None
         self._backend = "cpu" if is_without else params["backend"]
         if self._backend == "cuda":
-            ask_for_context(params["device"])
+            self._ask_for_context()
 
     def wake_device(self, choose: Callable[[], str]) -> None:
         """Wake a device up for ``auto``, unless the backend that is chosen is ``cpu``."""
         # A context takes longer to make and to take apart than a small search.
         if self._backend == "auto" and choose() != "cpu":
-            ask_for_context(self._params["device"])
+            self._ask_for_context()
+
+    def _ask_for_context(self) -> None:
+        from mummergpu.cuda.driver import ask_for_context
+
+        ask_for_context(self._params["device"])
 
     @contextmanager
     def reported(

@@ -132,7 +132,7 @@ def open_profile_study(
 
 def profile_data(params: dict[str, Any], progress: Messages) -> list[ProfileData]:
     """Return a data set for each profile of the first file, with the proteins of the others."""
-    from mummergpu.studies.profiles.inputs import read_profile_data
+    from mummergpu.studies.profiles.data import read_profile_data
 
     found = read_profile_data(
         params["reference"],

@@ -154,8 +154,7 @@ def _report_filters(progress: Messages, name: str, folder: Path) -> None:
 
 def _how_to_choose(policy: FilterPolicy) -> str:
     """Return how a search takes the policy of a filter: only Viterbi's can be chosen."""
-    from mummergpu.hmm.thread_filter_variants import ThreadPolicy
-    from mummergpu.hmm.warp_filter_variants import RowPolicy
+    from mummergpu.hmm.filter_variants import RowPolicy, ThreadPolicy
 
     if isinstance(policy, ThreadPolicy) and policy.is_tiled and policy.steps != "c":
         # Searches sort sequences themselves, and have no constant memory.
@@ -167,7 +166,7 @@ def _how_to_choose(policy: FilterPolicy) -> str:
 
 
 def _sweep_profiles(params: dict[str, Any]) -> None:
-    from mummergpu.studies.profiles.filter_sweep import ProfileSweepOptions, sweep
+    from mummergpu.studies.profiles.bench import ProfileSweepOptions, sweep
     from mummergpu.studies.profiles.policies import choose_policies
 
     with open_profile_study(params) as (machine, progress):

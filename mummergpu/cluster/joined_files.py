@@ -10,11 +10,10 @@ from typing import Any
 
 from mummergpu.cluster.packed_parts import PackedPart, PartJoiner
 from mummergpu.errors import OutputError
-from mummergpu.output.bytes.compression import Piece
+from mummergpu.output.bytes.texts import Piece
 from mummergpu.output.formats import FORMATS, RowKind
 from mummergpu.output.open_sink import warn_of_names
-from mummergpu.output.output_context import OpenRequest, OutputContext
-from mummergpu.output.sink import ByteSink, SeveralSinks, Sink
+from mummergpu.output.sink import ByteSink, OpenRequest, OutputContext, SeveralSinks, Sink
 from mummergpu.output.targets import BGZF, OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

@@ -41,8 +41,8 @@ from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.placing.insert_size import Libraries, PairSizes
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.options import SamOptions
+from mummergpu.output.sink import OutputContext
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.first_reads import TEMPLATES_OF_LENGTHS
@@ -318,7 +318,7 @@ class _Run:
     def _report(self, is_cut: bool) -> None:
         stats, summary = self._context.stats, self._summary
         stats.add_totals(self._stats.taken())
-        stats.set_mapping(summary)
+        stats.mapping = summary
         stats.add(mapped_reads=summary.mapped, properly_paired_reads=summary.proper)
         stats.set(backend="cluster", workers=len(self._cluster.workers))
         if self._long_reads.reads and is_cut:

@@ -35,8 +35,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.sink import GenomeSink
+from mummergpu.output.genomes.sink import AlignedQueries, GenomeSink
 from mummergpu.output.open_sink import check_targets
 from mummergpu.output.sink import MatchSink
 from mummergpu.pipeline.align_genomes import tell_of_delta
@@ -53,7 +52,7 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats, StatsTotals
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 SENT_BASES: Final = 1 << 22
 """The bases of a block that is sent, unless a query has more."""

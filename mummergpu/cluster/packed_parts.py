@@ -12,12 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from mummergpu.output.bytes.compression import (
-    BGZF_BLOCK_BYTES,
-    BgzfCompressor,
-    Compressor,
-    Piece,
-)
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor, Compressor
+from mummergpu.output.bytes.texts import Piece
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 

@@ -69,7 +69,7 @@ class SomeProteins(NamedTuple):
         return counted
 
     @property
-    def protein_count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         """The number of them."""
         return self.end - self.first
 
@@ -287,9 +287,9 @@ class _ScanOnCluster(ProfileScan):
 
         def parts() -> Generator[ProfilePart]:
             for proteins in self.blocks(True, 1):
-                size = max(1, proteins.records.protein_count // wanted)
-                for first in range(0, proteins.records.protein_count, size):
-                    end = min(first + size, proteins.records.protein_count)
+                size = max(1, proteins.records.count // wanted)
+                for first in range(0, proteins.records.count, size):
+                    end = min(first + size, proteins.records.count)
                     yield ProfilePart(_some_of(proteins, first, end), every, every)
 
         ahead = parts()

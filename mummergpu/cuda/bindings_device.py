@@ -18,24 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import driver
 
-from mummergpu.cuda.device import (
-    AnyArray,
-    Argument,
-    BlockShape,
-    KernelResources,
-    Mark,
-    Program,
-    Texture,
-)
-from mummergpu.cuda.driver_calls import call, call_for_memory
-from mummergpu.cuda.exported_memory import PrimaryContextMemory
-from mummergpu.cuda.nvrtc import choose_architecture
-from mummergpu.cuda.occupancy import occupancy
-from mummergpu.cuda.primary_context import PrimaryContext
-from mummergpu.cuda.program import BLOCK_THREADS
-from mummergpu.cuda.textures import ArrayTexture, LinearTexture
-
-_NAME_BYTES: Final = 256
+from mummergpu.cuda.cuda_device import CudaDevice, PrimaryContext, call, call_for_memory
+from mummergpu.cuda.device import AnyArray, Argument, BlockShape, KernelResources, Mark, Program
 
 _SHARED_BYTES: Final = 48 << 10
 """The shared memory that a launch may ask for without permission."""
@@ -46,18 +30,12 @@ _LAUNCH_PARAMETERS_AT: Final = 1
 _LAUNCH_PARAMETERS_SIZE: Final = 2
 
 
-class BindingsBuffer:
-    """Linear memory of a device."""
-
+class _Buffer:
     def __init__(self, context: PrimaryContext, size: int) -> None:
         memory = call_for_memory(f"{size} bytes", driver.cuMemAlloc, size)
-        self._free = context.finalizer(self, driver.cuMemFree, memory)
+        self.free = context.finalizer(self, driver.cuMemFree, memory)
         self.address = int(memory)
         self.size = size
-
-    def free(self) -> None:
-        """Free the memory, which must no longer be in use."""
-        self._free()
 
 
 class _PinnedMemory:
@@ -65,7 +43,7 @@ class _PinnedMemory:
 
     def __init__(self, context: PrimaryContext, size: int) -> None:
         address = call(driver.cuMemHostAlloc, max(size, 1), 0)
-        self._free = context.finalizer(self, driver.cuMemFreeHost, address)
+        context.finalizer(self, driver.cuMemFreeHost, address)
         self.__array_interface__ = {
             "shape": (size,),
             "typestr": np.dtype(np.uint8).str,
@@ -84,7 +62,6 @@ class _Events:
         self._is_closed = False
 
     def take(self) -> Any:
-        """Return an event that is not in use."""
         try:
             return self._idle.pop()
         except IndexError:
@@ -104,7 +81,7 @@ class _Events:
                 self._context.give_back(driver.cuEventDestroy, self._idle.pop())
 
 
-class BindingsMark:
+class _Mark:
     """A recorded event, which goes back to the events of its stream in the end."""
 
     def __init__(self, events: _Events, event: Any) -> None:
@@ -115,12 +92,10 @@ class BindingsMark:
         self._events.give_back(self.event)
 
     def milliseconds_since(self, earlier: Mark) -> float:
-        """Return the device time between two marks that the device has passed."""
-        assert isinstance(earlier, BindingsMark)
+        assert isinstance(earlier, _Mark)
         return float(call(driver.cuEventElapsedTime, earlier.event, self.event))
 
     def wait(self) -> None:
-        """Wait until the device has passed the mark; raise `BackendError` if it fails."""
         call(driver.cuEventSynchronize, self.event)
 
 
@@ -139,7 +114,6 @@ class _Arguments:
         self.address = ctypes.addressof(self._list)
 
     def fill(self, arguments: Sequence[Argument]) -> None:
-        """Pack the arguments of the next launch."""
         self._layout.pack_into(self._packed, 0, *arguments)
 
 
@@ -174,43 +148,36 @@ class _Kernel:
         self._idle.append(packed)
 
 
-class BindingsProgram:
+class _Program:
     """A loaded module."""
 
-    def __init__(self, cubin: bytes, context: PrimaryContext) -> None:
+    def __init__(self, cubin: bytes, device: BindingsDevice, context: PrimaryContext) -> None:
         self._module = call(driver.cuModuleLoadData, cubin)
         self.unload = context.finalizer(self, driver.cuModuleUnload, self._module)
-        self._device = context.device
+        self._resources_of = device.resources_of
         self._kernels: dict[str, _Kernel] = {}
 
     def kernel(self, name: str, arguments: Sequence[Argument]) -> _Kernel:
         """Return a kernel, prepared for arguments of these types."""
-        found = self._kernels.get(name)
-        if found is None:
-            found = self._kernels[name] = _Kernel(self._function(name), arguments)
-        return found
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels[name] = _Kernel(self._function(name), arguments)
+        return kernel
 
     def resources(self, kernel: str) -> KernelResources:
-        """Return the resources that a kernel uses."""
         function = self._function(kernel)
-        of_function = driver.CUfunction_attribute
+        attributes = driver.CUfunction_attribute
         registers, local_bytes, shared_bytes = (
             int(call(driver.cuFuncGetAttribute, attribute, function))
             for attribute in (
-                of_function.CU_FUNC_ATTRIBUTE_NUM_REGS,
-                of_function.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-                of_function.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+                attributes.CU_FUNC_ATTRIBUTE_NUM_REGS,
+                attributes.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                attributes.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
             )
         )
-        share = occupancy(
-            registers,
-            _attribute(self._device, "MAX_THREADS_PER_MULTIPROCESSOR"),
-            _attribute(self._device, "MAX_REGISTERS_PER_MULTIPROCESSOR"),
-        )
-        return KernelResources(registers, local_bytes, shared_bytes, share)
+        return self._resources_of(registers, local_bytes, shared_bytes)
 
     def symbol(self, name: str) -> int:
-        """Return the address of a variable of the kernels, which the host may write."""
         address, _ = call(driver.cuModuleGetGlobal, self._module, name.encode())
         return int(address)
 
@@ -218,10 +185,8 @@ class BindingsProgram:
         return call(driver.cuModuleGetFunction, self._module, name.encode())
 
 
-class BindingsStream:
-    """A queue of work that runs in order, concurrently with other streams."""
-
-    def __init__(self, context: PrimaryContext) -> None:
+class _Stream:
+    def __init__(self, context: PrimaryContext, block_threads: int) -> None:
         self._stream = call(driver.cuStreamCreate, 0)
         self._destroy = context.finalizer(self, driver.cuStreamDestroy, self._stream)
         self._events = _Events(context)
@@ -229,29 +194,22 @@ class BindingsStream:
         self._events_to_sleep = _Events(
             context, flags.CU_EVENT_BLOCKING_SYNC.value | flags.CU_EVENT_DISABLE_TIMING.value
         )
-
-    @property
-    def handle(self) -> int:
-        """The stream as the driver knows it, for other libraries."""
-        return int(self._stream)
+        self._shape = BlockShape(block_threads, 0)
+        self.handle = int(self._stream)
 
     def copy_in(self, address: int, array: AnyArray) -> None:
-        """Copy a contiguous array to the device."""
         if array.nbytes:
             call(driver.cuMemcpyHtoDAsync, address, array.ctypes.data, array.nbytes, self._stream)
 
     def copy_out(self, array: AnyArray, address: int) -> None:
-        """Fill a contiguous array from the device."""
         if array.nbytes:
             call(driver.cuMemcpyDtoHAsync, array.ctypes.data, address, array.nbytes, self._stream)
 
     def copy_on_device(self, to: int, address: int, size: int) -> None:
-        """Copy `size` bytes of the device to another address of it."""
         if size:
             call(driver.cuMemcpyDtoDAsync, to, address, size, self._stream)
 
     def fill_zero(self, address: int, size: int) -> None:
-        """Zero `size` bytes."""
         if size:
             call(driver.cuMemsetD8Async, address, 0, size, self._stream)
 
@@ -263,75 +221,52 @@ class BindingsStream:
         arguments: Sequence[Argument],
         shape: BlockShape | None = None,
     ) -> None:
-        """Run a kernel on a number of blocks."""
-        assert isinstance(program, BindingsProgram)
-        shape = BlockShape(BLOCK_THREADS, 0) if shape is None else shape
-        program.kernel(kernel, arguments).launch(self._stream, blocks, arguments, shape)
+        assert isinstance(program, _Program)
+        program.kernel(kernel, arguments).launch(
+            self._stream, blocks, arguments, shape or self._shape
+        )
 
-    def mark(self) -> BindingsMark:
-        """Record a mark after all work queued so far, and return it."""
+    def mark(self) -> _Mark:
         return self._record(self._events)
 
     def synchronize(self) -> None:
-        """Wait until all work is done; raise `BackendError` if some of it failed."""
         call(driver.cuStreamSynchronize, self._stream)
 
     def sleep_until_done(self) -> None:
-        """Wait as `synchronize` does, but let other threads have the processor."""
         self._record(self._events_to_sleep).wait()
 
-    def _record(self, events: _Events) -> BindingsMark:
-        mark = BindingsMark(events, events.take())
+    def _record(self, events: _Events) -> _Mark:
+        mark = _Mark(events, events.take())
         call(driver.cuEventRecord, mark.event, self._stream)
         return mark
 
     def free(self) -> None:
-        """Destroy the stream, when its work is done."""
         self._events.close()
         self._events_to_sleep.close()
         self._destroy()
 
 
-class BindingsDevice:
+class BindingsDevice(CudaDevice):
     """A CUDA device, by its number from 0 in the driver's order.
 
-    It works in the primary context, which other libraries share.
-
-    Raises
-    ------
-    BackendError
-        If there is no such device, or the driver creates no context.
+    It works in the primary context, which other libraries share. `BackendError` is raised if there
+    is no such device, or the driver creates no context.
     """
 
     library = "cuda-bindings"
+    shared_attribute = "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
     def __init__(self, number: int) -> None:
-        self._programs = weakref.WeakSet[BindingsProgram]()
-        self._number = number
+        self._programs = weakref.WeakSet[_Program]()
         self._context = PrimaryContext(number)
         try:
-            self._describe(self._context.device)
+            super().__init__(number)
         except BaseException:
             self._context.release()
             raise
 
-    def _describe(self, device: Any) -> None:
-        name = call(driver.cuDeviceGetName, _NAME_BYTES, device)
-        major = _attribute(device, "COMPUTE_CAPABILITY_MAJOR")
-        minor = _attribute(device, "COMPUTE_CAPABILITY_MINOR")
-        threads = _attribute(device, "MAX_THREADS_PER_MULTIPROCESSOR")
-        blocks = threads // BLOCK_THREADS
-        self.name = name.partition(b"\0")[0].decode(errors="replace")
-        self.architecture = choose_architecture((major, minor))
-        self.block_threads = BLOCK_THREADS
-        self.shared_bytes = _attribute(device, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        self.resident_blocks = _attribute(device, "MULTIPROCESSOR_COUNT") * blocks
-
     def current(self) -> AbstractContextManager[None]:
-        """Make the device current in the calling thread for a ``with`` statement.
-
-        Statements for the same device or for several may be nested.
-        """
+        """Make the device current in the calling thread for a ``with`` statement."""
         return self._context.current()
 
     def memory(self) -> tuple[int, int]:
@@ -339,36 +274,24 @@ class BindingsDevice:
         free, total = call(driver.cuMemGetInfo)
         return int(free), int(total)
 
-    def allocate(self, size: int) -> BindingsBuffer:
+    def allocate(self, size: int) -> _Buffer:
         """Allocate linear memory, not zeroed; raise `DeviceMemoryError` if too little is free."""
-        return BindingsBuffer(self._context, size)
-
-    def allocate_exported(self, size: int) -> PrimaryContextMemory:
-        """Allocate linear memory that outlives the device object; fail as `allocate` does."""
-        return PrimaryContextMemory(self._number, size)
+        return _Buffer(self._context, size)
 
     def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
         """Return pinned host memory: the device copies to and from it while the host works on."""
         kind = np.dtype(dtype)
         return np.asarray(_PinnedMemory(self._context, count * kind.itemsize)).view(kind)
 
-    def new_stream(self) -> BindingsStream:
+    def new_stream(self) -> _Stream:
         """Return a new stream."""
-        return BindingsStream(self._context)
+        return _Stream(self._context, self.block_threads)
 
-    def load(self, cubin: bytes) -> BindingsProgram:
+    def load(self, cubin: bytes) -> _Program:
         """Load a compiled program."""
-        program = BindingsProgram(cubin, self._context)
+        program = _Program(cubin, self, self._context)
         self._programs.add(program)
         return program
-
-    def linear_texture(self, address: int, texels: int, texel_bytes: int) -> Texture:
-        """Return a texture of linear memory, read by texel index."""
-        return LinearTexture(address, texels, texel_bytes)
-
-    def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> Texture:
-        """Return a texture of a new two-dimensional array, read by column and row."""
-        return ArrayTexture(data, width, texel_bytes)
 
     def close(self) -> None:
         """Release the device; none of its memory or streams may be in use any more."""
@@ -376,9 +299,3 @@ class BindingsDevice:
         for program in list(self._programs):
             program.unload()
         self._context.release()
-
-
-def _attribute(device: Any, name: str) -> int:
-    """Return what the driver says of a device."""
-    attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-    return int(call(driver.cuDeviceGetAttribute, attribute, device))

@@ -1,8 +1,8 @@
-"""The interface of a device to the backend: memory, streams, programs, textures.
+"""The interface of a device: memory, streams, programs, textures.
 
-`pycuda_device.PycudaDevice` and `bindings_device.BindingsDevice` are the real devices, through two
-libraries (`device_library`). Tests have another one, which runs kernels compiled for the host,
-thread by thread.
+The real devices are `cuda_device.CudaDevice` with the calls of one of two libraries
+(`device_library`). Tests have another one, which runs kernels compiled for the host, thread by
+thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DeviceMemoryError(Exception):
 
 
 class BlockShape(NamedTuple):
-    """What a launch gives a block beside the usual: its threads, and shared memory in bytes.
+    """The threads of a block, and its shared memory in bytes.
 
     More than 48 KiB, up to `Device.shared_bytes`, are only granted through ``cuda-bindings``.
     """
@@ -41,18 +41,10 @@ class BlockShape(NamedTuple):
 
 @frozen
 class KernelResources:
-    """The resources that a thread or a block of a compiled kernel uses.
+    """The registers and the local memory of a kernel's thread, and the shared memory of its block.
 
-    Attributes
-    ----------
-    registers : int
-        Registers of a thread.
-    local_bytes : int
-        Local memory of a thread.
-    shared_bytes : int
-        Shared memory of a block.
-    occupancy : float
-        The resident threads of a multiprocessor, as a share of the most that it supports.
+    The occupancy is the resident threads of a multiprocessor as a share of the most that it
+    supports.
     """
 
     registers: int

@@ -23,7 +23,7 @@ DEVICE_LIBRARIES: Final = (PYCUDA, CUDA_BINDINGS)
 
 
 def device_opener(library: str) -> Callable[[int], Device]:
-    """Return what opens a device through one of `DEVICE_LIBRARIES`, by its number for the driver.
+    """Return a function that opens a device, by its number, through one of `DEVICE_LIBRARIES`.
 
     It raises `BackendError` if the device cannot be opened; `ImportError` is raised here if the
     library is not installed.

@@ -1,6 +1,6 @@
-"""Queries NVIDIA's driver for its version and its devices.
+"""Queries NVIDIA's driver for its version and its devices, and wakes devices up.
 
-The queries call the driver's own library through ctypes. Every machine with a GPU has this
+The driver's own library is called through ctypes. Every machine with a GPU has this
 library, even if the Python packages that the backend needs are not installed.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Final
 
-from mummergpu.cuda.warm_up import LIBRARY
 from mummergpu.runtime.frozen import frozen
+
+LIBRARY: Final = "libcuda.so.1"
 
 _NAME_BYTES: Final = 256
 
@@ -34,24 +35,9 @@ class DriverError(Exception):
 class DeviceFacts:
     """The properties of a device that the driver reports.
 
-    Attributes
-    ----------
-    number : int
-        The number of the device, as in ``--device``.
-    name : str
-        The name that NVIDIA gives the device.
-    capability : tuple of int
-        The compute capability, such as (9, 0).
-    multiprocessors : int
-        The number of multiprocessors.
-    total_bytes : int
-        The size of its memory.
-    free_bytes : int or None
-        The free part of its memory; None if it was not measured, or the driver did not answer.
-    problem : str or None
-        Why the device cannot be used now; None if no reason is known.
-    clock_kilohertz, memory_clock_kilohertz : int
-        The highest clocks of the multiprocessors and of the memory; 0 if the driver does not say.
+    The compute capability is such as (9, 0). The free memory is None if it was not measured;
+    `problem` says why the device cannot be used, if that is known. The clocks are the highest ones,
+    or 0 if the driver does not say.
     """
 
     number: int
@@ -67,16 +53,9 @@ class DeviceFacts:
 
 @frozen
 class DriverFacts:
-    """The driver and its devices.
+    """The driver and the devices that this process may use; `problem` says why there are none.
 
-    Attributes
-    ----------
-    cuda_version : tuple of int or None
-        The highest version of CUDA that the driver supports; None without a driver.
-    devices : tuple of DeviceFacts
-        The devices that this process may use.
-    problem : str or None
-        Why there are no devices; None if there are some.
+    The version is the highest one of CUDA that the driver supports, None without a driver.
     """
 
     cuda_version: tuple[int, int] | None
@@ -213,3 +192,24 @@ class _Driver:
             if function is not None and not function(code, ctypes.byref(text)) and text.value:
                 return text.value.decode(errors="replace")
         return f"error {code}"
+
+
+def ask_for_context(device: int) -> threading.Thread:
+    """Create the primary context of a device in a thread, for which nothing has to wait.
+
+    The driver takes some tenths of a second for it, as Python does to import the modules of the
+    main job. The context belongs to the process: a later request returns it at once. Errors are
+    reported by the code that uses the device later, and meets them too.
+    """
+    thread = threading.Thread(target=_retain, args=(device,), name="context", daemon=True)
+    thread.start()
+    return thread
+
+
+def _retain(device: int) -> None:
+    with suppress(OSError, AttributeError):
+        driver = ctypes.CDLL(LIBRARY)
+        handle = ctypes.c_int()
+        context = ctypes.c_void_p()
+        if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(handle), device) == 0:
+            driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle)

@@ -2,7 +2,7 @@
 
 A file is named by its key, the SHA-256 of everything that the kernels depend on: the names
 and texts of the files that the program can include, the compiler's options and version, and
-`CACHE_FORMAT`. It begins with a header (`store_entry.pack`); if that tells of damage, the kernels
+`CACHE_FORMAT`. It begins with a header (`store_entry.pack`); if that shows damage, the kernels
 are compiled again and the file is replaced. A file appears under its name only when it is complete,
 so processes can share a folder without a lock.
 """
@@ -12,14 +12,15 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from mummergpu.cuda.device import Device, Program
 from mummergpu.cuda.nvrtc import compile_program, compiler_options, nvrtc_version
-from mummergpu.cuda.program import ProgramSource
+from mummergpu.cuda.program import ProgramSource, read_sources
 from mummergpu.runtime.compiled.store_entry import (
     FILE_MODE,
     FOLDER_MODE,
@@ -47,8 +48,8 @@ class KernelCache:
     """Loads kernels that were compiled before, and compiles the others.
 
     The folder is created when it is first needed; None keeps nothing. A notice, one line for the
-    user, is given once, when nothing can be kept. Threads may share a cache. They compile different
-    programs side by side; for the same program they wait for each other.
+    user, is given once, when nothing can be kept. Threads may share a cache, and compile side by
+    side.
 
     Attributes
     ----------
@@ -75,7 +76,6 @@ class KernelCache:
         self._can_keep = True
         self._used: set[str] = set()
         self._lock = threading.Lock()
-        self._compiling: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
 
     def cubin(
         self,
@@ -84,23 +84,9 @@ class KernelCache:
         architecture: str,
         compile: Compiler = compile_program,
     ) -> bytes:
-        """Return the compiled kernels: a cubin, or PTX if the architecture asks for it.
+        """Return the compiled kernels of a program (`compile_program`).
 
-        Parameters
-        ----------
-        sources : mapping of str to str
-            The text of every source file by its path.
-        program : ProgramSource
-            The program to compile.
-        architecture : str
-            As in `compile_program`.
-        compile : callable
-            Compiles the kernels if the image is not found.
-
-        Raises
-        ------
-        BackendError
-            If they cannot be compiled. An image that cannot be kept is no error.
+        The sources are texts by their paths. An image that cannot be kept is no error.
         """
         if self._folder is None:
             with self._lock:
@@ -108,27 +94,23 @@ class KernelCache:
             return compile(sources, program, architecture)
         key = cache_key(sources, program, architecture, self._version())
         path = self._folder / (key.hex() + _SUFFIX)
+        self._used.add(path.name)
+        try:
+            stored = path.read_bytes()
+        except OSError:
+            stored = None
+        image = None if stored is None else unpack(stored, key)
         with self._lock:
-            self._used.add(path.name)
-            compiling = self._compiling[key]
-        # Several devices start together: one of them compiles, and the others find what it kept.
-        with compiling:
-            try:
-                stored = path.read_bytes()
-            except OSError:
-                stored = None
-            image = None if stored is None else unpack(stored, key)
-            with self._lock:
-                self.hits += image is not None
-                self.misses += image is None
-            if image is not None:
-                self._mark_as_used(path)
-                return image
-            image = compile(sources, program, architecture)
-            with self._lock:
-                self.repaired += stored is not None
-                self._keep(path, pack(image, key))
+            self.hits += image is not None
+            self.misses += image is None
+        if image is not None:
+            self._mark_as_used(path)
             return image
+        image = compile(sources, program, architecture)
+        with self._lock:
+            self.repaired += stored is not None
+            self._keep(path, pack(image, key))
+        return image
 
     def _mark_as_used(self, path: Path) -> None:
         # Set the time explicitly: most file systems do not record the time of an access.
@@ -148,6 +130,36 @@ class KernelCache:
             self._notice(f"compiled kernels cannot be kept in {path.parent}: {reason}")
         else:
             prune(path.parent, self._maximum_bytes, self._used)
+
+
+class Programs:
+    """The programs of a device, each compiled and loaded once; several threads may ask for them."""
+
+    def __init__(self, device: Device, cache: KernelCache) -> None:
+        self._device = device
+        self._cache = cache
+        self._sources = read_sources()
+        self._loaded: dict[ProgramSource, Program] = {}
+        self._loading = threading.Lock()
+
+    def cubin(self, source: ProgramSource) -> bytes:
+        """Return a compiled program; `BackendError` is raised if it does not compile."""
+        return self._cache.cubin(self._sources, source, self._device.architecture)
+
+    def load(self, source: ProgramSource) -> Program:
+        """Return a loaded program; the device is current in the calling thread."""
+        # Threads that need the same program at once would each compile it.
+        with self._loading:
+            if source not in self._loaded:
+                self._loaded[source] = self._device.load(self.cubin(source))
+            return self._loaded[source]
+
+    def load_all(self, sources: Iterable[ProgramSource], executor: Executor) -> None:
+        """Load programs that are compiled side by side."""
+        with self._loading:
+            missing = [source for source in sources if source not in self._loaded]
+            cubins = executor.map(self.cubin, missing)
+            self._loaded.update(zip(missing, map(self._device.load, cubins), strict=True))
 
 
 def cache_key(
@@ -192,9 +204,9 @@ def _files(folder: Path) -> list[StoreEntry]:
             if path.suffix == _SUFFIX or is_unfinished:
                 # A file may vanish meanwhile.
                 with suppress(OSError):
-                    found = path.lstat()
-                    if is_unfinished and is_abandoned(found.st_mtime):
+                    status = path.lstat()
+                    if is_unfinished and is_abandoned(status.st_mtime):
                         path.unlink()
                     else:
-                        files.append(StoreEntry(found.st_mtime, found.st_size, str(path)))
+                        files.append(StoreEntry(status.st_mtime, status.st_size, str(path)))
     return files

@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mummergpu.cuda.driver import driver_facts
 from mummergpu.errors import BackendError, LibraryError
@@ -32,22 +32,6 @@ _VERSIONS: Final = (6, 5)
 _SUCCESS: Final = 0
 
 
-class Deflater(Protocol):
-    """Deflates pieces of text in the memory of a device."""
-
-    def max_bytes(self, piece_bytes: int) -> int:
-        """Return the most bytes that so many bytes of text may become."""
-        ...
-
-    def workspace_bytes(self, count: int, piece_bytes: int) -> int:
-        """Return the bytes of device memory that are needed to deflate so many pieces at once."""
-        ...
-
-    def deflate(self, stream: int, work: DeflateWork) -> None:
-        """Queue the work on a stream; raise `BackendError` if the library refuses it."""
-        ...
-
-
 @frozen
 class DeflateWork:
     """Pieces of text to deflate; all addresses are of a device.
@@ -61,10 +45,10 @@ class DeflateWork:
     texts, sizes : int
         The addresses of 64-bit numbers: where each piece begins, and its bytes.
     workspace, workspace_bytes : int
-        The address and size of memory to work in (`Deflater.workspace_bytes`).
+        The address and size of memory to work in (`Nvcomp.workspace_bytes`).
     outputs : int
         The address of 64-bit numbers: where the deflated form of each piece is to begin, a multiple
-        of 8, with room for `Deflater.max_bytes`.
+        of 8, with room for `Nvcomp.max_bytes`.
     output_sizes : int
         The address of 64-bit numbers, which receive the bytes of each deflated form.
     states : int
@@ -95,7 +79,7 @@ class _Properties(ctypes.Structure):
 
 
 class Nvcomp:
-    """The library as a `Deflater`.
+    """The library, which deflates pieces of text in the memory of a device.
 
     Raises
     ------
@@ -119,13 +103,13 @@ class Nvcomp:
         self._options = _Options(LEVEL, b"")
 
     def max_bytes(self, piece_bytes: int) -> int:
-        """Return the most bytes that so many bytes of text may become."""
+        """Return the most bytes that a piece of text may become."""
         found = ctypes.c_size_t()
         _check(self._max_bytes(ctypes.c_size_t(piece_bytes), self._options, ctypes.byref(found)))
         return found.value
 
     def workspace_bytes(self, count: int, piece_bytes: int) -> int:
-        """Return the bytes of device memory that are needed to deflate so many pieces at once."""
+        """Return the bytes of device memory that are needed to deflate `count` pieces at once."""
         found = ctypes.c_size_t()
         stream = (ctypes.c_void_p(0),) if self._takes_stream else ()
         _check(
@@ -159,7 +143,7 @@ def load_nvcomp() -> Nvcomp:
         except AttributeError as error:
             problem = f"cannot be used: {error}"
         except OSError as error:
-            # One that the system does not have is not the problem to tell of.
+            # A library that the system does not have is not the problem to report.
             if "/" in path:
                 problem = f"cannot be used: {error}"
     raise nvcomp_error(problem)

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
-from mummergpu.runtime.frozen import frozen
 
 INSTALL: Final = "pip install 'mummergpu[cuda-wheels]'"
 """The command that installs what the backend needs, without a compiler."""
@@ -47,29 +46,13 @@ class CompilationError(BackendError):
         return type(self), (self.program, self.architecture, self.log)
 
 
-@frozen
-class Compiled:
-    """Kernels ready to be loaded.
-
-    Attributes
-    ----------
-    image : bytes
-        A cubin, or PTX with its closing zero byte.
-    log : str
-        NVRTC's warnings; empty if it has none.
-    """
-
-    image: bytes
-    log: str
-
-
 def compiler_options(program: ProgramSource, architecture: str) -> list[str]:
     """Return the options of NVRTC for a program."""
     return [f"--gpu-architecture={architecture}", *OPTIONS, *program.definitions()]
 
 
 def compile_program(sources: Mapping[str, str], program: ProgramSource, architecture: str) -> bytes:
-    """Compile the kernels.
+    """Return the compiled kernels: a cubin, or PTX with its closing zero byte.
 
     Raises
     ------
@@ -78,21 +61,13 @@ def compile_program(sources: Mapping[str, str], program: ProgramSource, architec
     BackendError
         If there is no NVRTC, or the program's entry is not among the sources.
     """
-    return compile_with_log(sources, program, architecture).image
+    return compile_with_log(sources, program, architecture)[0]
 
 
 def compile_with_log(
     sources: Mapping[str, str], program: ProgramSource, architecture: str
-) -> Compiled:
-    """Compile the kernels, and keep NVRTC's warnings.
-
-    Raises
-    ------
-    CompilationError
-        With NVRTC's log, if it refuses.
-    BackendError
-        If there is no NVRTC, or the program's entry is not among the sources.
-    """
+) -> tuple[bytes, str]:
+    """Return the compiled kernels, and NVRTC's warnings (`compile_program`)."""
     nvrtc = _nvrtc()
     headers = program.files(sources)
     text = headers.pop(program.entry)
@@ -116,19 +91,13 @@ def compile_with_log(
             image = _bytes_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, handle)
         else:
             image = _bytes_of(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, handle)
-        return Compiled(image, log)
+        return image, log
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
 
 
 def nvrtc_version() -> tuple[int, int]:
-    """Return the version of NVRTC.
-
-    Raises
-    ------
-    BackendError
-        If there is no NVRTC; the message says what to install.
-    """
+    """Return the version of NVRTC; without one, `BackendError` says what to install."""
     major, minor = _checked(_nvrtc().nvrtcVersion())
     return major, minor
 
@@ -147,12 +116,8 @@ def choose_architecture(capability: tuple[int, int], known: Sequence[int] | None
 
     It is the device's own one (``sm_90``) where it is known, else the nearest lower one whose
     machine code runs on it, else the highest known below it as PTX (``compute_90``), which the
-    driver compiles for the device. A compute capability is such as (9, 0).
-
-    Raises
-    ------
-    BackendError
-        If the device is older than every architecture that the compiler knows.
+    driver compiles for the device. `BackendError` is raised if the device is older than every
+    architecture that the compiler knows.
     """
     major, minor = capability
     wanted = 10 * major + minor

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sysconfig
-from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 from mummergpu.cuda.device_library import AUTO, CUDA_BINDINGS, PYCUDA
@@ -24,25 +19,14 @@ from mummergpu.runtime.optional_imports import Library
 
 _CUDA_13: Final = (13, 0)
 
-_COMPILERS: Final = ("g++", "c++", "clang++")
-_SYSTEM_FOLDERS: Final = ("/usr/include", "/usr/local/include")
-_FOLDER_VARIABLES: Final = ("CPATH", "CPLUS_INCLUDE_PATH")
-
 _NOT_LOOKED_FOR: Final = Library("pycuda", None, "not looked for")
 
 
 @frozen
 class CompilerFacts:
-    """The state of NVRTC on this machine.
+    """NVRTC's version, None if it is missing, and the architectures that it compiles for.
 
-    Attributes
-    ----------
-    version : tuple of int or None
-        The version of NVRTC; None if it is missing.
-    architectures : tuple of int
-        The architectures that it compiles for: 90 is compute capability 9.0.
-    problem : str or None
-        Why it cannot be used; None if it can.
+    90 is compute capability 9.0; `problem` says why NVRTC cannot be used.
     """
 
     version: tuple[int, int] | None
@@ -110,7 +94,7 @@ def library_to_use(facts: CudaFacts, library: str = AUTO) -> str | None:
 
 
 def obstacles(facts: CudaFacts, library: str = AUTO) -> list[Obstacle]:
-    """Return what keeps the cuda backend from working, in the order in which to remove it.
+    """Return the obstacles to the cuda backend, in the order in which to remove them.
 
     The facts are those of `cuda_facts` for the same library.
     """
@@ -133,7 +117,7 @@ def _install(extra: str, driver: DriverFacts) -> str:
 
 
 def _obstacle_of_pycuda(facts: CudaFacts) -> Obstacle | None:
-    """Return what is wrong with PyCUDA, where the user wants no other library."""
+    """Return the fault of PyCUDA, where the user wants no other library."""
     pycuda = facts.pycuda
     if pycuda.version is None and pycuda.problem:
         needs = "it is compiled for this machine and needs a C++ compiler and CUDA's headers"
@@ -147,12 +131,11 @@ def _obstacle_of_pycuda(facts: CudaFacts) -> Obstacle | None:
 
 
 def _obstacle_of_the_bindings(facts: CudaFacts, library: str) -> Obstacle:
-    """Return what to do where ``cuda-bindings``, which all need, do not work."""
+    """Return the remedy where ``cuda-bindings``, which all need, do not work."""
     what = f"cuda-bindings: {facts.bindings.problem}"
     if facts.bindings.version is not None:
         return Obstacle(what, "pip install --force-reinstall --no-cache-dir cuda-bindings")
-    may_bring_pycuda = library == AUTO and facts.pycuda.version is None
-    if library == PYCUDA or (may_bring_pycuda and can_build_pycuda(os.environ)):
+    if library == PYCUDA:
         return Obstacle(what, _install("cuda", facts.driver))
     return Obstacle(what, f"{_install('cuda-wheels', facts.driver)}; it needs no compiler")
 
@@ -198,31 +181,3 @@ def target(device: DeviceFacts, compiler: CompilerFacts) -> str | None:
 def dotted(version: tuple[int, int]) -> str:
     """Return a version as text, with a dot."""
     return f"{version[0]}.{version[1]}"
-
-
-def can_build_pycuda(environment: Mapping[str, str], folder_of_python: str | None = None) -> bool:
-    """Return whether this machine seems to have all that PyCUDA is compiled with.
-
-    That is a C++ compiler, and the headers of CUDA and of Python, where the installation of
-    PyCUDA or the compiler looks for them.
-    """
-    path = environment.get("PATH", os.defpath)
-    if not any(shutil.which(compiler, path=path) for compiler in _COMPILERS):
-        return False
-    of_python = sysconfig.get_path("include") if folder_of_python is None else folder_of_python
-    if not Path(of_python, "Python.h").is_file():
-        return False
-    folders = _header_folders(environment, path)
-    return any(folder.joinpath("cuda.h").is_file() for folder in folders)
-
-
-def _header_folders(environment: Mapping[str, str], path: str) -> Iterator[Path]:
-    """Yield the folders in which the headers of CUDA are looked for."""
-    # The installation of PyCUDA looks beside the compiler of CUDA.
-    if nvcc := shutil.which("nvcc", path=path):
-        yield Path(nvcc).parents[1] / "include"
-    for variable in _FOLDER_VARIABLES:
-        for folder in environment.get(variable, "").split(os.pathsep):
-            if folder:
-                yield Path(folder)
-    yield from map(Path, _SYSTEM_FOLDERS)

@@ -1,30 +1,13 @@
-"""Matches that are still on the device that found them, and what others need to go on with them."""
+"""Matches that are still on the device that found them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from mummergpu.cuda.device import Device, Program, Stream
-from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.device import Program
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.stats import Stats
-
-
-@frozen
-class StreamTools:
-    """What works on one block at a time; the device is current in the calling thread.
-
-    `load_program` returns a program, compiled and loaded.
-    """
-
-    device: Device
-    stream: Stream
-    workspace: Workspace
-    staging: Staging
-    load_program: Callable[[ProgramSource], Program]
-    stats: Stats
 
 
 @frozen
@@ -54,7 +37,7 @@ class DeviceMems:
 
 @frozen
 class ResidentMatches:
-    """The matches of a block on both strands, on the device.
+    """The matches of a block on both strands, on the device, and what works with them there.
 
     They are valid until the function that receives them returns.
 
@@ -70,7 +53,8 @@ class ResidentMatches:
         The matches on each strand, those of a query by their starts in the query.
     """
 
-    tools: StreamTools
+    worker: StreamWorker
+    load_program: Callable[[ProgramSource], Program]
     query_count: int
     offsets: int
     forward_planes: int

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.drawing.colours import FORWARD, REVERSE, STRAND
 from mummergpu.drawing.dots import LINE_WIDTH, Group, groups_of, remarks
-from mummergpu.drawing.segments import Segments
+from mummergpu.drawing.segments import Chromosomes, Segments
 from mummergpu.drawing.style import shortened
 from mummergpu.runtime.arrays import Int64Array
 
@@ -55,7 +54,7 @@ def html_plot(
     script = (_FILES / "page.js").read_text()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     title = shortened(title, _LONGEST_TITLE) or "Dot plot"
-    told = {
+    group_data = {
         "kinds": base64.b64encode(kinds[kept].tobytes()).decode(),
         "colours": [_colour_of(group) for group in groups],
         "labels": [group.label for group in groups],
@@ -69,7 +68,9 @@ def html_plot(
         "reverse": REVERSE,
         "legend": "".join(map(_legend_entry, groups)),
         # A name may hold the end tag of a script.
-        "data": json.dumps(_data(shown) | told, separators=(",", ":")).replace("<", "\\u003c"),
+        "data": json.dumps(_data(shown) | group_data, separators=(",", ":")).replace(
+            "<", "\\u003c"
+        ),
         "script": script,
     }
     text = (_FILES / "page.html").read_text()
@@ -117,7 +118,7 @@ def _chosen(segments: Segments, kept: Int64Array) -> Segments:
 
 
 def _is_small(segments: Segments) -> bool:
-    """Tell whether all numbers of a page fit into 32 bits."""
+    """Return whether all numbers of a page fit into 32 bits."""
     return (
         max(segments.references.base_count, segments.queries.base_count) < 1 << 32
         and int(segments.lengths.max(initial=0)) < 1 << 31
@@ -125,7 +126,7 @@ def _is_small(segments: Segments) -> bool:
 
 
 def _data(segments: Segments) -> dict[str, Any]:
-    """Return what the script of the page reads.
+    """Return the data of the page's script.
 
     The columns follow each other in one text in base64: reference positions, query positions, and
     lengths, which are negative for matches that fall.

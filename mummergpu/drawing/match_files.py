@@ -44,7 +44,7 @@ class FileMatches:
 
 
 def format_of_matches(path: str) -> str | None:
-    """Return the format of matches that the name of a file tells: `PAF`, `DELTA` or None."""
+    """Return the format that the name of a file ends with: `PAF`, `DELTA` or None."""
     stem, suffix = os.path.splitext(path)
     if suffix.lower() in _GZIPPED:
         suffix = os.path.splitext(stem)[1]

@@ -23,7 +23,7 @@ _PAGE: Final = "html"
 class PictureStyle:
     """The style of a dot plot.
 
-    `order` tells whether to order and turn the queries (None: if there are several), `size` is in
+    `order` says whether to order and turn the queries (None: if there are several), `size` is in
     inches and `line_width` in points, `what` is the name of the matches, and `colouring` one of
     `colours.COLOURINGS`.
     """
@@ -60,7 +60,7 @@ def picture_bytes(segments: Segments, style: PictureStyle, file_format: str) -> 
     The queries are in the order of the input. The same matches and style give the same bytes.
     """
     from mummergpu.drawing.dots import LINE_WIDTH, draw_dots, groups_of
-    from mummergpu.drawing.query_layout import in_layout
+    from mummergpu.drawing.segments import in_layout
 
     shown = in_layout(segments, style.order)
     groups = groups_of(shown, style.colouring)

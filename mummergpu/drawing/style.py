@@ -79,9 +79,9 @@ def on_one_line(text: str) -> str:
 
 
 def shortened(text: str, longest: int = _LONGEST_TITLE) -> str:
-    """Return a text on one line that has at most so many letters.
+    """Return a text on one line with at most `longest` letters.
 
-    What is too much is taken from the middle: names are alike there, and differ at their ends.
+    Letters are taken from the middle: names are alike there, and differ at their ends.
     """
     clean = on_one_line(text)
     if len(clean) <= longest:

@@ -1,7 +1,7 @@
 """HMMER's correction for composition: a background of two states, one with the profile's residues.
 
 Its Forward score is computed here with doubles, and without a logarithm a residue; HMMER's own, in
-float32, differs by what `BiasFilter.scores` tells.
+float32, differs by what `BiasFilter.scores` returns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AT_ONCE: Final = 8
 """The pairs whose residues are passed side by side."""
 
 _MOST_UNSCALED: Final = 32
-"""After so many residues at most a sum is scaled: it cannot have left what a double holds."""
+"""A sum is scaled after this number of residues: it cannot have left the range of a double."""
 
 _MARGIN: Final = 0.007
 """How far HMMER's score may be from ours, in nats, and more for long sequences."""
@@ -33,12 +33,8 @@ _MARGIN: Final = 0.007
 class BiasFilter:
     """The corrected background of a profile, whose mean composition it takes.
 
-    Attributes
-    ----------
-    odds : ndarray of float64, shape (29,)
-        How much likelier each code is in the profile's composition.
-    steps : ndarray of float64, shape (2,)
-        The chances to leave the state with that composition, and to stay.
+    `odds` says how much likelier each code is in that composition; `steps` are the chances to leave
+    the state with it, and to stay.
     """
 
     def __init__(self, composition: Float32Array, nodes: int) -> None:
@@ -66,14 +62,16 @@ def bias_scores(
     profiles: Int64Array,
     sequences: Int64Array,
 ) -> tuple[Float64Array, Float64Array]:
-    """Return what `BiasFilter.scores` does, for pairs; odds and steps have a row a profile."""
+    """Do what `BiasFilter.scores` does for pairs; odds and steps have a row a profile."""
     sums = np.empty((2, sequences.size), dtype=np.float64)
-    _fill_sums(block, odds, steps, profiles, sequences, _no_lanes(), sums)
+    begins, last, firsts = np.empty((3, _AT_ONCE), dtype=np.int64)
+    lanes = _Lanes(begins, last, firsts, np.empty((5, _AT_ONCE), dtype=np.float64))
+    _fill_sums(block, odds, steps, profiles, sequences, lanes, sums)
     return scores_of_sums(sums, block.offsets[sequences + 1] - block.offsets[sequences])
 
 
 def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array, Float64Array]:
-    """Return what `BiasFilter.scores` does, from chances, how often each was scaled, and lengths.
+    """Return the scores and margins from chances, how often each was scaled, and lengths.
 
     A chance is scaled up by 1e100, or down if the number is negative.
     """
@@ -86,28 +84,16 @@ def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array,
 
 
 class _Lanes(NamedTuple):
-    """Pairs side by side, in compiled code: a number each.
+    """Pairs side by side, in compiled code: a number each."""
 
-    Attributes
-    ----------
-    begins, last : ndarray of int64, shape (_AT_ONCE,)
-        The places of the first residue of each sequence, and how far behind it the last one is.
-    odds : ndarray of int64
-        Where the odds of each profile begin.
-    chances : ndarray of float64, shape (5, _AT_ONCE)
-        Of the states without and with the composition; to stay in the first; to leave the second,
-        and to stay there.
-    """
-
+    # (_AT_ONCE,): the places of the first residue of each sequence, and how far after it the last
+    # one is.
     begins: Int64Array
     last: Int64Array
-    odds: Int64Array
+    odds: Int64Array  # Where the odds of each profile begin
+    # (5, _AT_ONCE): of the states without and with the composition; to stay in the first; to leave
+    # the second, and to stay there.
     chances: Float64Array
-
-
-def _no_lanes() -> _Lanes:
-    begins, last, odds = np.empty((3, _AT_ONCE), dtype=np.int64)
-    return _Lanes(begins, last, odds, np.empty((5, _AT_ONCE), dtype=np.float64))
 
 
 def _pass_residues(
@@ -146,7 +132,7 @@ def _pass_residues(
         place, plain, biased = builder.phi(number), builder.phi(kind), builder.phi(kind)
         at = numbers.splat(place)
         is_in = builder.icmp_signed("<=", at, last)
-        # Behind its end a sequence has its last residue again.
+        # After its end a sequence has its last residue again.
         places = builder.add(begins, builder.select(is_in, at, last))
         likelier: Any = ir.Constant(kind, ir.Undefined)
         for n in range(_AT_ONCE):
@@ -199,7 +185,7 @@ def _fill_sums(
     for first in range(0, sequences.size, _AT_ONCE):
         longest = 0
         for lane in range(_AT_ONCE):
-            # The last pair is there again for those behind it.
+            # The last pair is there again for those after it.
             pair = min(first + lane, sequences.size - 1)
             profile, begin = profiles[pair], block.offsets[sequences[pair]]
             length = block.offsets[sequences[pair] + 1] - begin

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.hmm.proteins import CODES, ProteinBlock
-from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, ByteTables, LengthTables
-from mummergpu.hmm.thresholds import bits_of_bytes
+from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, ByteTables, LengthTables
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
@@ -23,7 +22,7 @@ from mummergpu.runtime.vectors import Vectors, each_case, join_turns
 LANES: Final = 32
 
 MAX_REGISTERS: Final = 16
-"""A longer row is cut into parts of so many registers or fewer."""
+"""A longer row is cut into parts of at most this number of registers."""
 
 REGISTER_COUNTS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 """The lengths of rows that SSV is compiled for; a row is padded to the next one."""
@@ -35,23 +34,13 @@ _NEVER: Final = 255
 
 
 class StripedBytes(NamedTuple):
-    """The bytes of a profile, striped, for compiled functions.
+    """The bytes of a profile, striped, for compiled functions."""
 
-    Attributes
-    ----------
-    scores : ndarray of int8, shape (parts, 29, registers * LANES)
-        What SSV adds for each part of the row.
-    costs : ndarray of uint8, shape (29, parts * registers * LANES)
-        What MSV subtracts after it has added `bias`.
-    registers : int
-        In a part of a row, one of `REGISTER_COUNTS`.
-    bias, entry : int
-        As in `ByteTables`.
-    """
-
-    scores: Any
+    scores: Any  # int8 (parts, 29, registers * LANES): what SSV adds for each part of the row
+    # (29, parts * registers * LANES): what MSV subtracts after it has added `bias`.
     costs: ByteArray
-    registers: int
+    registers: int  # In a part of a row, one of `REGISTER_COUNTS`
+    # As in `ByteTables`.
     bias: int
     entry: int
 
@@ -326,7 +315,7 @@ def filter_by_msv(
         length = block.offsets[number + 1] - begin
         steps = lengths.move[length] + striped.entry
         exit_score = msv_from_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
-        # SSV tells what MSV would find unless a second hit in the sequence may add to the first.
+        # SSV finds what MSV would unless a second hit in the sequence may add to the first.
         if exit_score < 0:
             for place in range(row.size):
                 row[place] = 0
@@ -353,7 +342,7 @@ def filter_by_msv(
 
 @inline
 def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
-    """Return MSV's result from SSV's highest cell; -1 where only MSV can tell (HMMER's rules)."""
+    """Return MSV's result from SSV's highest cell; -1 where MSV has to decide (HMMER's rules)."""
     if BYTE_BASE - begin + BYTE_LEAVE + bias >= 127:
         return -1
     if cell >= 127 - bias:
@@ -362,3 +351,57 @@ def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
         return OVERFLOW
     exit_score = cell + begin - BYTE_LEAVE
     return -1 if exit_score > BYTE_BASE else exit_score
+
+
+def minimal_cells(tables: ByteTables, lengths: LengthTables, score: np.float32) -> Int64Array:
+    """Return for each length the least cell of SSV with which a sequence may pass MSV.
+
+    A cell is the highest sum on a diagonal, in bytes, at least 0. Below it MSV, which SSV stands
+    for, drops the sequence for certain; from it on the sequence passes, or MSV has to decide.
+    """
+    cells = np.empty(lengths.move.size, dtype=np.int64)
+    numbers = np.array([score, BYTE_SCALE], dtype=np.float32)
+    _fill_minimal_cells(tables.bias, tables.entry, lengths.null, lengths.move, numbers, cells)
+    return cells
+
+
+@inline
+def bits_of_bytes(left: int, move: int, against: float, scale: float) -> float:
+    """Return in bits what the best cell that left the profile scores against another model.
+
+    All divisions and differences are HMMER's, and in float32.
+    """
+    nats = np.float32(np.float32(left - move - BYTE_BASE) / scale) - np.float32(3)
+    return np.float32(np.float64(np.float32(nats - against)) / LN2)  # type: ignore[return-value]
+
+
+@jit
+def _fill_minimal_cells(
+    bias: int,
+    entry: int,
+    null: Float32Array,
+    move: Int64Array,
+    numbers: Float32Array,
+    cells: Int64Array,
+) -> None:
+    least, scale = numbers[0], numbers[1]
+    cell = 0
+    for length in range(cells.size):
+        costs = move[length] + entry
+        # What follows does not decide in these cases: see `msv_from_ssv`.
+        if costs + BYTE_LEAVE + bias >= 127:
+            cells[length] = 0
+            continue
+        begin = BYTE_BASE - costs
+        doubtful = min(127 - bias, BYTE_LEAVE + 1 + costs, 255 - bias - begin)
+        cell = min(cell, doubtful)
+        # Neighbours differ little: begin at the last length's cell, and go where the score leads.
+        while cell > 0 and (
+            bits_of_bytes(cell - 1 + begin - BYTE_LEAVE, move[length], null[length], scale) >= least
+        ):
+            cell -= 1
+        while cell < doubtful and not (
+            bits_of_bytes(cell + begin - BYTE_LEAVE, move[length], null[length], scale) >= least
+        ):
+            cell += 1
+        cells[length] = max(cell, 0)

@@ -1,7 +1,8 @@
 """Filters the sequences of blocks for many profiles at once, on a device.
 
-All profiles of one row shape share a launch of SSV. The host has a list of what passes, decides
-as `filters` does, and has the device compare the rest by MSV, by composition and by Viterbi.
+All profiles of one row shape share a launch of SSV. The host gets a list of the pairs that pass,
+decides as `filters` does, and has the device compare the rest by MSV, by composition and by
+Viterbi.
 """
 
 from __future__ import annotations
@@ -16,31 +17,28 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, Buffer, Device, DeviceMemoryError, Program
-from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
-from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
+from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import BackendError
 from mummergpu.hmm.bias_filter import scores_of_sums
 from mummergpu.hmm.byte_filters import OVERFLOW
-from mummergpu.hmm.device_tables import (
-    LOWEST_FLOOR,
-    byte_table,
-    word_floor,
-    word_overflow,
-    word_table,
-    words_fit,
-)
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock, items_of
 from mummergpu.hmm.filter_programs import (
     LIMITS,
+    LOWEST_FLOOR,
     ODDS_OF_PROFILE,
     SEQUENCE_PROGRAM,
     RowProgram,
     RowShape,
     byte_program,
     byte_shape,
+    byte_table,
+    word_floor,
+    word_overflow,
     word_program,
     word_shape,
+    word_table,
+    words_fit,
 )
 from mummergpu.hmm.filters import (
     Background,
@@ -101,7 +99,7 @@ class _Constants:
     odds : ndarray of float64, shape (profiles, ODDS_OF_PROFILE)
         For the comparison of compositions.
     has_composition : ndarray of bool
-        Whether the profile tells its composition.
+        Whether the profile has its composition.
     floors, overflows : ndarray of int64
         The kernels' ``WordLimits``; from the floors the moves of the longest sequence are missing.
     words_fit : ndarray of bool
@@ -183,21 +181,21 @@ class DeviceFilters:
         self._filters = filters
         self._stats = stats
         by_size = sorted(range(len(filters)), key=lambda one: filters[one].profile.nodes)
-        self._sources = read_sources()
-        self._cache = cache
+        self._programs = Programs(device, cache)
         self._executor = executor
         fitting = [one for one in by_size if self._fits(filters[one])]
         self._numbers = fitting
         self._others = sorted(set(by_size) - set(fitting))
         own = [filters[one] for one in fitting]
         self._own = own
-        self._tiles = TileFilter(device, own, filter_policy, self._load)
+        self._tiles = TileFilter(device, own, filter_policy, self._programs)
         self._constants = _Constants(own, [*map(self._words_fit, own)])
         self._stack = ExitStack()
         try:
             with stats.stage("kernels_compiled"):
-                self._programs = self._compiled(own)
-                self._sequence_program = self._load(SEQUENCE_PROGRAM)
+                self._row_programs = self._needed(own)
+                self._programs.load_all([one.source for one in self._row_programs], executor)
+                self._sequence_program = self._programs.load(SEQUENCE_PROGRAM)
             self._stream = device.new_stream()
             self._stack.callback(self._stream.free)
             self._bytes = [*self._groups(byte_shape, byte_program, self._byte_tables)]
@@ -433,7 +431,7 @@ class DeviceFilters:
         return found.astype(np.int64)
 
     def _size(self, group: _Group, count: int) -> int:
-        """Return how many of so many pairs are an item."""
+        """Return how many of `count` pairs are an item."""
         return group.at_once * self._rounds(count, group)
 
     def _rounds(self, comparisons: int, group: _Group) -> int:
@@ -455,7 +453,7 @@ class DeviceFilters:
         try:
             yield worker
         finally:
-            # After an error nothing may be under way that reads what is given back.
+            # After an error no kernel may be running that reads memory of the worker.
             worker.stream.synchronize()
             worker.launcher.forget()
             self._idle.put(worker)
@@ -471,21 +469,12 @@ class DeviceFilters:
         shared = word_program(word_shape(one.profile.nodes)).shape.shared_bytes
         return shared + 1024 <= self._device.shared_bytes and words_fit(one.words)
 
-    def _compiled(self, own: Sequence[ProfileFilter]) -> dict[RowProgram, Program]:
-        """Compile and load the programs of all row shapes."""
+    def _needed(self, own: Sequence[ProfileFilter]) -> set[RowProgram]:
+        """Return the programs of all row shapes."""
         sizes = {one.profile.nodes for one in own}
         needed = {byte_program(byte_shape(nodes)) for nodes in sizes}
         sizes = {one.profile.nodes for one in own if self._words_fit(one)}
-        needed |= {word_program(word_shape(nodes)) for nodes in sizes}
-        sources = [*needed]
-        cubins = self._executor.map(self._cubin, [one.source for one in sources])
-        return {one: self._device.load(cubin) for one, cubin in zip(sources, cubins, strict=True)}
-
-    def _cubin(self, source: ProgramSource) -> bytes:
-        return self._cache.cubin(self._sources, source, self._device.architecture)
-
-    def _load(self, source: ProgramSource) -> Program:
-        return self._device.load(self._cubin(source))
+        return needed | {word_program(word_shape(nodes)) for nodes in sizes}
 
     def _groups(
         self,
@@ -498,9 +487,10 @@ class DeviceFilters:
         for shape, some in groupby(self._own, key=lambda one: shape_of(one.profile.nodes)):
             filters, program = list(some), program_of(shape)
             first, end = end, end + len(filters)
-            if program in self._programs:
+            if program in self._row_programs:
+                loaded = self._programs.load(program.source)
                 tables = self._upload(tables_of(filters, shape))
-                yield _Group(first, end, program, self._programs[program], shape.lanes, tables)
+                yield _Group(first, end, program, loaded, shape.lanes, tables)
 
     def _byte_tables(self, filters: Sequence[ProfileFilter], shape: RowShape) -> UInt32Array:
         tables = self._executor.map(lambda one: byte_table(one.bytes, shape), filters)

@@ -27,18 +27,10 @@ STAGE: Final = "profile_filters"
 
 
 class Pairs(NamedTuple):
-    """Sequences that are compared with profiles, ordered by profile and then by sequence.
+    """Sequences that are compared with profiles, ordered by profile and then by sequence."""
 
-    Attributes
-    ----------
-    profiles : ndarray of int64
-        The numbers of the profiles, of those that the device has.
-    sequences : ndarray of int64
-        The numbers of the sequences, of those that are `PlacedBlock.order`.
-    """
-
-    profiles: Int64Array
-    sequences: Int64Array
+    profiles: Int64Array  # The numbers of the profiles, of those that the device has
+    sequences: Int64Array  # The numbers of the sequences, of those that are `PlacedBlock.order`
 
     def those(self, chosen: Any) -> Pairs:
         """Return some of the pairs."""
@@ -51,7 +43,7 @@ class Pairs(NamedTuple):
 
 
 def items_of(profiles: Int64Array, size: int) -> AnyArray:
-    """Return items of up to so many pairs with one profile each."""
+    """Return items of up to `size` pairs with one profile each."""
     begins = np.nonzero(np.diff(profiles, prepend=-1))[0]
     counts = np.diff(begins, append=profiles.size)
     parts = -(-counts // size)
@@ -65,30 +57,16 @@ def items_of(profiles: Int64Array, size: int) -> AnyArray:
 
 
 class PlacedBlock(NamedTuple):
-    """A block on the device.
+    """A block on the device."""
 
-    Attributes
-    ----------
-    addresses : tuple of int
-        The members of the kernels' ``Sequences``.
-    order : ndarray of int64
-        The numbers of the sequences in the block, the longest first, without empty ones.
-    sizes : ndarray of int64
-        Their lengths.
-    marked : ndarray of bool
-        Which of them have a mark before the last residue.
-    lengths : LengthTables
-        For all lengths and more.
-    backgrounds, byte_moves, word_moves : int
-        The addresses of what depends on lengths: `LengthTables` as float32 and uint32, and
-        `tables.word_moves` as int32.
-    """
-
-    addresses: tuple[int, int, int]
+    addresses: tuple[int, int, int]  # The members of the kernels' ``Sequences``
+    # The numbers of the sequences in the block, the longest first, without empty ones.
     order: Int64Array
     sizes: Int64Array
-    marked: BoolArray
-    lengths: LengthTables
+    marked: BoolArray  # Which of them have a mark before the last residue
+    lengths: LengthTables  # For all lengths and more
+    # The addresses of what depends on lengths: `LengthTables` as float32 and uint32, and
+    # `tables.word_moves` as int32.
     backgrounds: int
     byte_moves: int
     word_moves: int

@@ -1,19 +1,29 @@
-"""The programs that filter sequences on a device: one for each length of a profile's row."""
+"""The programs that filter sequences on a device, one a row length, and the tables they read."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.cuda.device import BlockShape
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.hmm import byte_filters, word_filter
-from mummergpu.hmm.proteins import CODES, SYMBOLS
-from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, WORD_BASE, WORD_LEAVE
+from mummergpu.hmm.proteins import CODES, MARKS, SYMBOLS
+from mummergpu.hmm.tables import (
+    BYTE_BASE,
+    BYTE_LEAVE,
+    BYTE_SCALE,
+    LN2,
+    WORD_BASE,
+    WORD_LEAVE,
+    ByteTables,
+    WordTables,
+)
+from mummergpu.runtime.arrays import UInt32Array
 
 TABLE_ROWS: Final = CODES + 1
-"""The rows of a table: one for each code, and one for the padding behind sequences."""
+"""The rows of a table: one for each code, and one for the padding after sequences."""
 
 WORD_RESIDUES: Final = 8
 """The residues of a word of packed sequences."""
@@ -36,11 +46,11 @@ _FEW_REGISTERS: Final = 10
 """Up to here a block has 256 threads, and Viterbi's transitions stay in registers."""
 
 _WORD_THREADS: Final = ((_FEW_REGISTERS, 256), (13, 512), (21, 384))
-"""The threads of a block of Viterbi for rows of up to so many registers: as many as a
+"""The most registers of a row of Viterbi, and the threads of a block: as many as a
 multiprocessor has registers for; longer rows have 256."""
 
 _BYTE_LANES: Final = ((400, 8), (928, 16))
-"""The lanes of SSV and MSV for profiles of up to so many nodes, as an H100 was fastest with."""
+"""The most nodes of a profile, and the lanes of SSV and MSV with which an H100 was fastest."""
 
 _SPILLING: Final = (17, 21)
 """The registers of a row of fewer lanes than a warp that the compiler does not keep in registers;
@@ -51,7 +61,7 @@ MAX_WORD_REGISTERS: Final = 38
 
 
 class RowShape(NamedTuple):
-    """How a row lies in registers: so many lanes have so many registers, of two nodes each."""
+    """How a row lies in registers: each lane has some registers, of two nodes each."""
 
     lanes: int
     registers: int
@@ -69,7 +79,7 @@ class RowShape(NamedTuple):
 
 
 def byte_shape(nodes: int) -> RowShape:
-    """Return the row in which SSV and MSV have a profile of so many nodes.
+    """Return the row in which SSV and MSV have a profile.
 
     The fewer lanes, the fewer instructions of each row are the same for all of them.
     """
@@ -81,26 +91,18 @@ def byte_shape(nodes: int) -> RowShape:
 
 
 def word_shape(nodes: int) -> RowShape:
-    """Return the row in which Viterbi has a profile of so many nodes."""
+    """Return the row in which Viterbi has a profile."""
     return RowShape(WARP_LANES, -(-nodes // (2 * WARP_LANES)))
 
 
 class RowVariant(NamedTuple):
-    """Where a row and its table lie; in searches, the row is compiled for registers.
+    """Where a row and its table lie; in searches, the row is compiled for registers."""
 
-    Attributes
-    ----------
-    scores : str
-        The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads.
-    rows : str
-        Whether the length of a row is compiled (``c``) or known at run time (``t``).
-    tables : str
-        Whether emissions and transitions lie in shared memory (``s``) or are read through the
-        read-only cache (``c``).
-    """
-
+    # The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads.
     scores: str = "r"
-    rows: str = "c"
+    rows: str = "c"  # Whether the length of a row is compiled (``c``) or known at run time (``t``)
+    # Whether emissions and transitions lie in shared memory (``s``) or are read through the read-
+    # only cache (``c``).
     tables: str = "s"
 
 
@@ -120,7 +122,7 @@ def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0
     `memory` is what a block has for cells in shared memory, and a table there.
     """
     threads = 256 if row.registers <= _FEW_REGISTERS else 512
-    # Behind the rows there are the highest scores of the codes: 32 of 16 bits.
+    # After the rows there are the highest scores of the codes: 32 of 16 bits.
     shape = BlockShape(threads, TABLE_ROWS * row.row_bytes + 64)
     constants = (*CODE_CONSTANTS, *_BYTES, ("MSV_OVERFLOW", byte_filters.OVERFLOW))
     return _row_program("bytes", row, shape, 1, constants, variant, memory)
@@ -129,7 +131,7 @@ def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0
 def word_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
     """Return the program of Viterbi for a shape of rows, as `byte_program` does."""
     threads = next((count for most, count in _WORD_THREADS if row.registers <= most), 256)
-    # Behind the rows there are eight transitions of each node.
+    # After the rows there are eight transitions of each node.
     size = TABLE_ROWS * row.row_bytes + 8 * 4 * row.lanes * row.registers
     constants = (
         *CODE_CONSTANTS,
@@ -187,3 +189,76 @@ SEQUENCE_PROGRAM: Final = ProgramSource(
     ),
 )
 """What packs sequences, bounds cells and compares compositions; it knows no rows."""
+
+
+_FAR_BELOW: Final = -30_000
+"""What nodes beyond the last one score, in thirds of a bit: from no cell a way leads there."""
+
+NEVER: Final = -20_000
+"""What stands for a step that cannot be: no sum of 16 bits with it wraps around."""
+
+LOWEST_FLOOR: Final = -12_000
+"""Down to here no sum with `NEVER` wraps around."""
+
+
+def byte_table(tables: ByteTables, row: RowShape) -> UInt32Array:
+    """Return a profile's table for SSV and MSV: rows of halves, then each code's best score."""
+    scores = np.full((TABLE_ROWS, row.nodes), _FAR_BELOW, dtype=np.int16)
+    scores[:CODES, : tables.costs.shape[1]] = tables.bias - tables.costs.astype(np.int16)
+    best = np.full(32, _FAR_BELOW, dtype=np.int16)
+    best[:TABLE_ROWS] = scores.max(axis=1)
+    rows = _striped(scores.astype(np.float16).view(np.uint16), row)
+    return np.concatenate([rows, best.view(np.uint32)])
+
+
+def word_table(tables: WordTables, row: RowShape) -> UInt32Array:
+    """Return a profile's table for Viterbi: rows of integers, then transitions by register."""
+    nodes = tables.emissions.shape[1]
+    emissions = np.full((TABLE_ROWS, row.nodes), NEVER, dtype=np.int16)
+    emissions[:CODES, :nodes] = np.maximum(tables.emissions, NEVER)
+    steps = np.full((8, row.nodes), NEVER, dtype=np.int16)
+    steps[:, :nodes] = np.maximum(tables.transitions, NEVER)
+    pairs = _pairs(steps.view(np.uint16), row)
+    # By register: a quad of each lane for steps into matches, then one for the others.
+    quads = pairs.reshape(2, 4, row.lanes, row.registers).transpose(3, 0, 2, 1)
+    return np.concatenate([_striped(emissions.view(np.uint16), row), quads.ravel()])
+
+
+def _pairs(rows: Any, row: RowShape) -> UInt32Array:
+    """Return for each row, lane and register the words of both half-lanes."""
+    halves = rows.astype(np.uint32).reshape(len(rows), 2, row.lanes, row.registers)
+    pairs: UInt32Array = halves[:, 0] | halves[:, 1] << np.uint32(16)
+    return pairs
+
+
+def _striped(rows: Any, row: RowShape) -> UInt32Array:
+    """Return rows with four registers of a lane beside each other, and so the rest of them."""
+    pairs = _pairs(rows, row)
+    whole = row.registers // 4 * 4
+    parts = [pairs[:, :, at : at + 4].reshape(len(rows), -1) for at in range(0, whole, 4)]
+    rest = pairs[:, :, whole:]
+    if rest.shape[2] == 3:
+        rest = np.concatenate([rest, np.zeros_like(rest[:, :, :1])], axis=2)
+    parts.append(rest.reshape(len(rows), -1))
+    return np.concatenate(parts, axis=1).ravel()
+
+
+def words_fit(tables: WordTables) -> bool:
+    """Return whether sums of 16 bits are exact for a profile without `WORD_NEVER` inside."""
+    emitted = np.delete(tables.emissions, MARKS, axis=0)
+    steps = tables.transitions
+    inside = [emitted.ravel(), steps[0], steps[1:4, 1:].ravel(), steps[4:, :-1].ravel()]
+    registers = word_shape(tables.emissions.shape[1]).registers
+    return (
+        registers <= MAX_WORD_REGISTERS and min(int(one.min(initial=0)) for one in inside) >= NEVER
+    )
+
+
+def word_floor(tables: WordTables) -> int:
+    """Return a score below any new entry into a profile, if the step to its begin were free."""
+    return WORD_BASE + int(tables.transitions[0].min()) - 1
+
+
+def word_overflow(tables: WordTables) -> int:
+    """Return the highest match whose successor fits 16 bits whatever it emits."""
+    return 32767 - int(tables.emissions.max())

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm import byte_filters, word_filter
+from mummergpu.hmm import byte_filters, tables, word_filter
 from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import (
     LANES,
     StripedBytes,
     filter_by_msv,
     find_cells,
+    minimal_cells,
     striped_bytes,
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
-from mummergpu.hmm.tables import (
-    BYTE_BASE,
-    BYTE_SCALE,
-    LN2,
-    WORD_BASE,
-    WORD_SCALE,
-    LengthTables,
-    byte_tables,
-    length_tables,
-    match_scores,
-    word_moves,
-    word_tables,
-)
-from mummergpu.hmm.thresholds import lowest_passing_score, minimal_cells
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -47,22 +34,70 @@ _MIN_LENGTH_BITS: Final = 11
 _ROUNDING: Final = 1e-4
 """How far HMMER's scores in float32 may be from those in doubles, in nats."""
 
+_SMALL = 5e-9
+"""Up to here HMMER takes 1 - exp(-x) for x."""
+
+_NEAR = 1e-5
+"""How far a float32 of a score may be from the exact one, as a share of it."""
+
+
+def gumbel_tail(score: float, mu: float, rate: float) -> float:
+    """Return the chance of a score in bits or a higher one among random sequences."""
+    try:
+        events = math.exp(-rate * (score - mu))
+    except OverflowError:
+        return 1.0
+    return events if events < _SMALL else 1 - math.exp(-events)
+
+
+def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
+    """Return the least float32 whose tail is not above a limit; -inf if all pass."""
+    if limit >= 1 or not rate > 0:
+        return np.float32(-np.inf)
+
+    def passes(bits: int) -> bool:
+        return not gumbel_tail(float(_float_of(bits)), mu, rate) > limit
+
+    low, high = _order_of(np.float32(-1e30)), _order_of(np.float32(1e30))
+    if limit > 0:
+        # Near where the tail is exactly the limit, which saves most of a search among all floats.
+        near = mu - math.log(-math.log1p(-limit)) / rate
+        below, above = (
+            _order_of(np.float32(near + sign * (_NEAR + _NEAR * abs(near)))) for sign in (-1, 1)
+        )
+        low, high = (below if not passes(below) else low), (above if passes(above) else high)
+    return _float_of(_first_where(passes, low, high))
+
+
+def _first_where(truth: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the first integer after `low`, up to `high`, from which on something is true."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if truth(middle) else (middle, high)
+    return high
+
+
+def _order_of(number: np.float32) -> int:
+    """Return an integer that orders as float32 does."""
+    bits = int(number.view(np.int32))
+    return bits if bits >= 0 else -(bits & 0x7FFFFFFF)
+
+
+def _float_of(order: int) -> np.float32:
+    return np.float32(
+        np.array(abs(order), dtype=np.int32).view(np.float32) * math.copysign(1, order)
+    )
+
 
 @frozen
 class FilterThresholds:
-    """The P-values up to which sequences pass HMMER's filters.
+    """The P-values up to which sequences pass HMMER's filters."""
 
-    Attributes
-    ----------
-    F1, F2, F3 : float
-        For MSV (and MSV corrected for composition), Viterbi and Forward.
-    bias_filter : bool
-        Whether scores are corrected for the composition of the profile (HMMER's ``--nobias``).
-    """
-
+    # For MSV (and MSV corrected for composition), Viterbi and Forward.
     F1: float = 0.02
     F2: float = 1e-3
     F3: float = 1e-5
+    # Whether scores are corrected for the composition of the profile (HMMER's ``--nobias``).
     bias_filter: bool = True
 
     @classmethod
@@ -72,18 +107,10 @@ class FilterThresholds:
 
 
 class PassScores(NamedTuple):
-    """The scores in bits from which on sequences pass: one number each, or one for each sequence.
-
-    Attributes
-    ----------
-    msv, viterbi : float32 or ndarray
-        Of the two filters.
-    skip : float32 or ndarray
-        From which on MSV's score lets a sequence pass Viterbi's filter too.
-    """
+    """The scores in bits from which on sequences pass: of all, or one for each sequence."""
 
     msv: Any
-    skip: Any
+    skip: Any  # From which on MSV's score lets a sequence pass Viterbi's filter too
     viterbi: Any
 
 
@@ -94,12 +121,12 @@ class Background(NamedTuple):
     margin: Float64Array
 
 
-def lengths_up_to(longest: int) -> LengthTables:
+def lengths_up_to(longest: int) -> tables.LengthTables:
     """Return tables for lengths up to one and some beyond; few different ones are made."""
-    return length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
+    return tables.length_tables(1 << max(longest.bit_length(), _MIN_LENGTH_BITS))
 
 
-def plain_background(lengths: LengthTables, sizes: Int64Array) -> Background:
+def plain_background(lengths: tables.LengthTables, sizes: Int64Array) -> Background:
     """Return the background that knows of no composition, for sequences of some lengths."""
     return Background(lengths.null[sizes].astype(np.float64), np.full(sizes.size, _ROUNDING))
 
@@ -111,9 +138,9 @@ def compare_bytes(
 
     The first array is written to when Viterbi has decided about the others.
     """
-    nats = (exit_scores - moves - BYTE_BASE) / float(BYTE_SCALE) - 3.0
+    nats = (exit_scores - moves - tables.BYTE_BASE) / float(tables.BYTE_SCALE) - 3.0
     nats[exit_scores == byte_filters.OVERFLOW] = np.inf
-    bits = (nats - background.nats) / LN2 + background.margin / LN2
+    bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
     kept = bits >= scores.msv
     passes = bits >= scores.skip
     return kept & passes, np.nonzero(kept & ~passes)[0]
@@ -123,9 +150,9 @@ def compare_words(
     words: Int64Array, moves: Int64Array, background: Background, score: Any
 ) -> BoolArray:
     """Return which sequences pass Viterbi's filter."""
-    nats = (words + moves - WORD_BASE) / float(WORD_SCALE) - 3.0
+    nats = (words + moves - tables.WORD_BASE) / float(tables.WORD_SCALE) - 3.0
     nats[words == word_filter.OVERFLOW] = np.inf
-    bits = (nats - background.nats) / LN2 + background.margin / LN2
+    bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
     passes: BoolArray = bits >= score
     return passes
 
@@ -133,14 +160,7 @@ def compare_words(
 class ProfileFilter:
     """The filters for one profile; threads share it.
 
-    Attributes
-    ----------
-    scores : PassScores
-        The scores from which on sequences pass.
-    bias : BiasFilter or None
-        The background that is corrected for composition, if the profile tells its own.
-    bytes, words : ByteTables, WordTables
-        What the filters add up.
+    There is no `bias` if the profile has no composition.
     """
 
     def __init__(self, profile: Profile, thresholds: FilterThresholds) -> None:
@@ -157,9 +177,9 @@ class ProfileFilter:
         self.scores = PassScores(msv, skip, viterbi)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
-        matches = match_scores(profile.matches)
-        self.bytes = byte_tables(profile, matches)
-        self.words = word_tables(profile, matches)
+        matches = tables.match_scores(profile.matches)
+        self.bytes = tables.byte_tables(profile, matches)
+        self.words = tables.word_tables(profile, matches)
         self._least = np.zeros(0, dtype=np.int64)
 
     @cached_property
@@ -175,19 +195,9 @@ class ProfileFilter:
         return ForwardFilter([self])
 
     def survivors(self, block: ProteinBlock, stats: Stats) -> Int64Array:
-        """Return the sequences that pass to the Forward filter, and perhaps more.
+        """Return the sequences that pass to the Forward filter, and perhaps more, in their order.
 
-        Parameters
-        ----------
-        block : ProteinBlock
-            The sequences; empty ones never pass.
-        stats : Stats
-            Counts the cells and the survivors of each stage.
-
-        Returns
-        -------
-        ndarray of int64
-            The numbers of the sequences, increasing.
+        Empty ones never pass. `stats` counts the cells and the survivors of each stage.
         """
         cells = int(block.codes.size) * self.profile.nodes
         stats.add(cells=cells)
@@ -220,7 +230,7 @@ class ProfileFilter:
         block: ProteinBlock,
         sequences: Int64Array,
         exit_scores: Int64Array,
-        lengths: LengthTables,
+        lengths: tables.LengthTables,
         stats: Stats,
     ) -> Int64Array:
         """Return the sequences that pass MSV corrected for composition, and Viterbi."""
@@ -232,25 +242,25 @@ class ProfileFilter:
         with stats.stage("profile_viterbi"):
             words = self.viterbi_words(block, sequences[compared], lengths)
         stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
-        moves = word_moves(lengths.move.size - 1)[sizes[compared]]
+        moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
         own = Background(background.nats[compared], background.margin[compared])
         passes[compared] = compare_words(words, moves, own, self.scores.viterbi)
         survivors: Int64Array = sequences[passes]
         return survivors
 
     def viterbi_words(
-        self, block: ProteinBlock, sequences: Int64Array, lengths: LengthTables
+        self, block: ProteinBlock, sequences: Int64Array, lengths: tables.LengthTables
     ) -> Int64Array:
         """Return the words with which the best paths of some sequences leave the profile."""
         scores = np.empty(sequences.size, dtype=np.int64)
         if sequences.size:
-            words, moves = self._striped_words, word_moves(lengths.move.size - 1)
+            words, moves = self._striped_words, tables.word_moves(lengths.move.size - 1)
             cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
             score_viterbi(block, words, moves, cells, sequences, scores)
         return scores
 
     def _pass_msv(
-        self, block: ProteinBlock, longest: int, lengths: LengthTables
+        self, block: ProteinBlock, longest: int, lengths: tables.LengthTables
     ) -> tuple[Int64Array, Int64Array]:
         """Return the sequences that pass MSV, and the bytes with which they leave the profile."""
         least = self._least
@@ -262,7 +272,7 @@ class ProfileFilter:
         sequences, cells = np.empty((2, block.offsets.size - 1), dtype=np.int64)
         found = find_cells(block, striped, least, borders, sequences, cells)
         sequences, cells = sequences[:found], cells[:found]
-        numbers = np.array([self.scores.msv, BYTE_SCALE], dtype=np.float32)
+        numbers = np.array([self.scores.msv, tables.BYTE_SCALE], dtype=np.float32)
         row = np.empty(striped.costs.shape[1], dtype=np.uint8)
         kept = filter_by_msv(block, striped, lengths, numbers, row, sequences, cells)
         return sequences[:kept], cells[:kept]
@@ -323,7 +333,7 @@ class ForwardFilter:
             cells = row_cells(self._chances)
             score_forward(block, self._chances, cells, profiles, sequences, sums)
         nats = nats_of_sums(sums)
-        bits = (nats - background.nats + background.margin + margins(sizes)) / LN2
-        # HMMER tells an error for what is no number: it shall.
+        bits = (nats - background.nats + background.margin + margins(sizes)) / tables.LN2
+        # NaN goes on to HMMER, which reports it as an error.
         passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
         return passes

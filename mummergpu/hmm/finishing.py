@@ -32,26 +32,11 @@ _UNDERFLOW: Final = "score underflow (is 0.0)"
 
 @frozen
 class FinishingOptions:
-    """What is reported and how it is scored: HMMER's options of the same names.
-
-    Attributes
-    ----------
-    thresholds : FilterThresholds
-        Those that the filters had.
-    E, T, domE, domT, incE, incT, incdomE, incdomT : float or None
-        E-values and bit scores from which on targets and domains are reported or included; a score
-        goes before an E-value.
-    bit_cutoffs : {"gathering", "noise", "trusted"} or None
-        The profile's own scores to use instead.
-    domZ : float or None
-        The number of targets for E-values of domains; None to count those reported.
-    null2 : bool
-        Whether scores are corrected for biased composition.
-    seed : int
-        Of the random numbers; 0 takes a new one each time.
-    """
+    """What is reported and how it is scored: HMMER's options of the same names."""
 
     thresholds: FilterThresholds = field(default_factory=FilterThresholds)
+    # E-values and bit scores from which on targets and domains are reported or included; a score
+    # goes before an E-value.
     E: float = 10.0
     T: float | None = None
     domE: float = 10.0
@@ -60,10 +45,11 @@ class FinishingOptions:
     incT: float | None = None
     incdomE: float = 0.01
     incdomT: float | None = None
-    bit_cutoffs: str | None = None
+    bit_cutoffs: str | None = None  # The profile's own scores to use instead
+    # The number of targets for E-values of domains; None to count those reported.
     domZ: float | None = None
-    null2: bool = True
-    seed: int = 42
+    null2: bool = True  # Whether scores are corrected for biased composition
+    seed: int = 42  # Of the random numbers; 0 takes a new one each time
 
     def pipeline(self, alphabet: Any, Z: float | None) -> Any:
         """Return a pipeline of pyhmmer for comparisons among `Z` targets."""
@@ -82,7 +68,7 @@ class FinishingOptions:
 
 
 def first_cause(error: BaseException) -> str:
-    """Return what went wrong first, in HMMER's words: pyhmmer tells what followed from that."""
+    """Return the first error, in HMMER's words: pyhmmer reports those that followed from it."""
     while (before := error.__cause__ or error.__context__) is not None:
         error = before
     return getattr(error, "message", None) or str(error)
@@ -92,16 +78,8 @@ class Finisher:
     """Compares sequences with profiles to the end; each thread has a pipeline of its own.
 
     HMMER flushes denormal numbers to zero, and pyhmmer leaves that to its caller: with them a
-    comparison takes five times as long on Intel's processors.
-
-    Parameters
-    ----------
-    options : FinishingOptions
-        What is reported.
-    alphabet : pyhmmer.easel.Alphabet
-        That of the profiles.
-    Z : float or None
-        The number of targets that the user says.
+    comparison takes five times as long on Intel's processors. `Z` is the number of targets that the
+    user says, if any.
     """
 
     def __init__(self, options: FinishingOptions, alphabet: Any, Z: float | None) -> None:
@@ -119,75 +97,29 @@ class Finisher:
             pipeline.clear()
         return pipeline
 
-    def search(
-        self,
-        profile: Profile,
-        proteins: NamedProteins,
-        survivors: Int64Array,
-    ) -> Any:
-        """Compare some proteins with a profile (HMMER's hmmsearch).
+    def search(self, profile: Profile, proteins: NamedProteins, survivors: Int64Array) -> Any:
+        """Compare the survivors of a block with a profile (HMMER's hmmsearch).
 
-        Parameters
-        ----------
-        profile : Profile
-            The profile.
-        proteins : NamedProteins
-            The proteins of a block.
-        survivors : ndarray of int64
-            The numbers of those to compare, increasing.
-
-        Returns
-        -------
-        hits : pyhmmer.plan7.TopHits
-            The hits, the same as for all proteins of the block.
-        impossible : list of int
-            The numbers of the proteins that no path through the profile emits.
-
-        Raises
-        ------
-        InputError
-            If HMMER cannot compare a sequence for another reason.
+        Returned are pyhmmer's ``TopHits``, the same as for all proteins of the block, and the
+        numbers of the proteins that no path through the profile emits. `InputError` says that HMMER
+        cannot compare a sequence for another reason.
         """
         easel = pyhmmer_module("easel")
 
         def compared(numbers: Iterable[int]) -> Any:
             sequences = easel.DigitalSequenceBlock(
-                self._alphabet,
-                (self.query(proteins, number) for number in numbers),
+                self._alphabet, (self.query(proteins, number) for number in numbers)
             )
             with profile.lent_model() as model, flushed_floats():
                 return self._pipeline().search_hmm(model, sequences)
 
         return self._possible(survivors.tolist(), compared, lambda n: (profile, proteins.name(n)))
 
-    def scan(
-        self,
-        proteins: NamedProteins,
-        number: int,
-        profiles: Sequence[Profile],
-    ) -> Any:
-        """Compare one protein with the profiles whose filters it passed (HMMER's hmmscan).
+    def scan(self, proteins: NamedProteins, number: int, profiles: Sequence[Profile]) -> Any:
+        """Compare a protein with the profiles whose filters it passed (HMMER's hmmscan).
 
-        Parameters
-        ----------
-        proteins : NamedProteins
-            The proteins of a block.
-        number : int
-            The number of the one to compare.
-        profiles : sequence of Profile
-            The profiles, one or more, in the order of their file.
-
-        Returns
-        -------
-        hits : pyhmmer.plan7.TopHits
-            The hits, the same as for all profiles.
-        impossible : list of Profile
-            Those of which no path emits the protein.
-
-        Raises
-        ------
-        InputError
-            If HMMER cannot compare the sequence for another reason.
+        The profiles are in the order of their file. Returned is what `search` returns; the
+        impossible ones are profiles here.
         """
         plan7 = pyhmmer_module("plan7")
         sequence = self.query(proteins, number)
@@ -209,7 +141,7 @@ class Finisher:
     ) -> tuple[Any, list[Target]]:
         """Return the hits of targets, and those that are left out because their score is 0.
 
-        HMMER gives up at one of these, and tells only that there is one.
+        HMMER gives up at one of these, and does not say which one it is.
         """
         errors = pyhmmer_module("errors")
         failures = (SystemError, OverflowError, errors.EaselError, errors.UnexpectedError)

@@ -1,6 +1,6 @@
 """HMMER's last filter: the sum over all paths (Forward), in float32, many nodes at a time.
 
-Scores are as near to HMMER's as `margins` tells, so that what is dropped here HMMER drops too.
+Scores are as near to HMMER's as `margins` says, so that what is dropped here HMMER drops too.
 Nodes are striped as in `byte_filters`. A lane computes its deletions as if none came from the lane
 before it; what does come decays by a factor that each node knows beforehand, and a sum over the
 lanes by doubling finds how much that is.
@@ -41,42 +41,26 @@ _LEAST_FACTOR: Final = 1e-30
 
 
 class StripedChances(NamedTuple):
-    """The chances of a profile, striped.
+    """The chances of a profile, striped."""
 
-    Attributes
-    ----------
-    emissions : ndarray of float32, shape (29, registers * LANES)
-        By code: how much likelier it is at each node than in the background.
-    transitions : ndarray of float32
-        For each register: into its matches from the begin state and from the last node's match,
-        insertion and deletion; from its match to the next deletion and its insertion; its
-        insertion's own loop; from its deletion to the next; and what is left there of a deletion
-        that enters the lane. Then, for each of `_DOUBLINGS`, what is left after so many lanes; and
-        the sums over all registers of what is left.
-    registers : int
-        In a row.
-    """
-
+    # (29, registers * LANES): by code: how much likelier it is at each node than in the background.
     emissions: Float32Array
+    # For each register: into its matches from the begin state and from the last node's match,
+    # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
+    # own loop; from its deletion to the next; and what is left there of a deletion that enters the
+    # lane. Then, for each of `_DOUBLINGS`, what is left after that many lanes; and the sums
+    # of what is left over all registers.
     transitions: Float32Array
     registers: int
 
 
 class ProfileChances(NamedTuple):
-    """The chances of some profiles, for compiled functions.
+    """The chances of some profiles, for compiled functions."""
 
-    Attributes
-    ----------
-    emissions, transitions : ndarray of float32
-        Those of all profiles, one after another.
-    first_emissions, first_transitions : ndarray of int64
-        The registers where each profile's begin.
-    registers : ndarray of int64
-        In a row of each profile.
-    """
-
+    # Those of all profiles, one after another.
     emissions: Float32Array
     transitions: Float32Array
+    # The registers where each profile's begin.
     first_emissions: Int64Array
     first_transitions: Int64Array
     registers: Int64Array
@@ -162,7 +146,7 @@ def _fill_row(
         insert[n] = old_match[n] * mi[n] + old_insert[n] * ii[n]
         delete[n] = match[n-1] * md[n-1] + delete[n-1] * dd[n-1]
 
-    A lane's own deletions are summed up in the loop. Behind it, `entering` is what comes into each
+    A lane's own deletions are summed up in the loop. After it, `entering` is what comes into each
     lane from all lanes before it, by doubling: from 1, 2, 4 and 8 of them. At node n is left of it
     the last of the steps, the product of all dd before n; it is added when the cell is read.
     """

@@ -12,15 +12,147 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final
+from itertools import pairwise
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from mummergpu.hmm.finishing import FinishingOptions
-from mummergpu.hmm.hit_records import HitRecords, HitWords, sorted_state
 from mummergpu.input.records.record_reader import printable
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 from mummergpu.runtime.words import shorter
+
+_HEAD: Final = Struct(">I4xd12xd")
+"""The size of what comes before the domains, what hits are sorted by, and the P-value's log."""
+_DOMAINS: Final = 72
+_FLAGS: Final = 108
+_NAME: Final = 109
+_HAS_ACCESSION: Final = 1
+_SIZE: Final = Struct(">I")
+_FIRST_RESIDUE: Final = Struct(">q")
+_ENVELOPE_AND_ACCURACY: Final = Struct(">4x2q44xf")
+_ALIGNED_FROM: Final = 20
+"""Where in a domain the first aligned residue is."""
+_PLACES: Final = slice(8, 44)
+"""Where in an alignment the places and lengths of profile and sequence are."""
+_TEXTS: Final = bytes([16, *9 * [0]])
+"""The end of an alignment of no columns: its texts are residues and those that it has to have, all
+empty. HMMER takes residues for granted where it copies an alignment."""
+
+_CUTOFF_FIELDS: Final = ("use_bit_cutoffs", "T", "domT", "incT", "incdomT")
+
+
+class HitRecords(NamedTuple):
+    """The hits of a profile in a part of the targets, in the order of the targets.
+
+    They are bytes of HMMER's ``p7_hit_Serialize``, which pyhmmer gives and takes: its own hits keep
+    an alignment each, of thousands of bytes. Without alignments, some 400 bytes a hit are left.
+    """
+
+    text: ByteArray
+    offsets: Int64Array  # (n_hits + 1,): where each begins in `text`, and where the last ends
+    # The scores that HMMER has taken from the profile as thresholds, by pyhmmer's words.
+    cutoffs: dict[str, Any]
+    impossible: tuple[str, ...] = ()  # The targets that were left out because no path emits them
+
+    @property
+    def tells_something(self) -> bool:
+        """Whether there is a hit, or a target that was left out."""
+        return self.offsets.size > 1 or bool(self.impossible)
+
+    @classmethod
+    def of_hits(
+        cls, hits: Any, keeps_alignments: bool, is_kept: Callable[[HitWords], bool] | None = None
+    ) -> HitRecords:
+        """Return those of a ``pyhmmer.plan7.TopHits`` that a function wants, by default all."""
+        state = hits.__getstate__()
+        records = [bytes(one) for one in state["unsrt"]]
+        if is_kept is not None:
+            records = [one for one in records if is_kept(HitWords.of_record(one))]
+        if not keeps_alignments:
+            records = [*map(_without_alignments, records)]
+        offsets = np.cumsum([0, *map(len, records)], dtype=np.int64)
+        cutoffs = {name: state["pipeline"][name] for name in _CUTOFF_FIELDS}
+        return cls(np.frombuffer(b"".join(records), dtype=np.uint8), offsets, cutoffs)
+
+    def records(self) -> Iterator[bytes]:
+        """Yield the record of each hit."""
+        text = self.text.tobytes()
+        return (text[begin:end] for begin, end in pairwise(self.offsets.tolist()))
+
+
+class HitWords(NamedTuple):
+    """What a record says of its target, and its P-value."""
+
+    name: bytes
+    accession: bytes
+    p_value: float
+
+    @classmethod
+    def of_record(cls, record: bytes) -> HitWords:
+        """Return the words of a record."""
+        name, accession, *_ = record[_NAME : _SIZE.unpack_from(record)[0]].split(b"\0")
+        if not record[_FLAGS] & _HAS_ACCESSION:
+            accession = b""
+        return cls(name, accession, math.exp(_HEAD.unpack_from(record)[2]))
+
+
+def sorted_state(parts: Sequence[HitRecords], vector: Any) -> dict[str, Any]:
+    """Return hits as a state of ``pyhmmer.plan7.TopHits``, the best first, but for its pipeline.
+
+    `vector` is pyhmmer's class of vectors of bytes.
+    """
+    records = [record for part in parts for record in part.records()]
+
+    # Hits that are equal in all that HMMER sorts by stay in the order of their targets.
+    def place(number: int) -> tuple[float, bytes, int]:
+        record = records[number]
+        end, key, _ = _HEAD.unpack_from(record)
+        name = record[_NAME : record.index(0, _NAME)]
+        return -key, name, _FIRST_RESIDUE.unpack_from(record, end + _ALIGNED_FROM)[0]
+
+    return {
+        "_empty": False,
+        "unsrt": [vector(bytearray(record)) for record in records],
+        "hit": sorted(range(len(records)), key=place),
+        **dict.fromkeys(("N", "Nalloc"), len(records)),
+        **dict.fromkeys(("nreported", "nincluded", "is_sorted_by_seqidx"), 0),
+        "is_sorted_by_sortkey": 1,
+    }
+
+
+def accuracies(hit: Any) -> list[float]:
+    """Return the mean posterior probability of the aligned residues of each domain of a hit."""
+    record = bytes(hit.__getstate__())
+    found = []
+    for at, _ in _domains(record):
+        first, last, expected = _ENVELOPE_AND_ACCURACY.unpack_from(record, at)
+        found.append(expected / (1.0 + abs(last - first)))
+    return found
+
+
+def _domains(record: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each domain of a record begins, and its alignment."""
+    at = _SIZE.unpack_from(record)[0]
+    for _ in range(_SIZE.unpack_from(record, _DOMAINS)[0]):
+        begin = at + _SIZE.unpack_from(record, at)[0]
+        yield at, begin
+        at = begin + _SIZE.unpack_from(record, begin)[0]
+
+
+def _without_alignments(record: bytes) -> bytes:
+    """Return a record whose domains have places, but no alignments."""
+    parts = [record[: _SIZE.unpack_from(record)[0]]]
+    size = _SIZE.pack(_PLACES.stop + len(_TEXTS))
+    for at, begin in _domains(record):
+        places = record[begin + _PLACES.start : begin + _PLACES.stop]
+        parts += [record[at:begin], size, bytes(4), places, _TEXTS]
+    return b"".join(parts)
+
 
 TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfam"}
 """HMMER's tables, and pyhmmer's words for them."""
@@ -35,24 +167,12 @@ _ACCESSION_WIDTH: Final = 10
 
 @frozen
 class HitList:
-    """The hits of a query.
+    """The hits of a query."""
 
-    Attributes
-    ----------
-    query : object
-        A profile or a sequence of pyhmmer.
-    hits : pyhmmer.plan7.TopHits or None
-        Those reported, and others; None if no target was compared to the end.
-    impossible : tuple of str
-        The targets that were left out because no path emits them.
-    path : str
-        The file of a query that is a profile, for messages.
-    """
-
-    query: Any
-    hits: Any | None
-    impossible: tuple[str, ...] = ()
-    path: str = ""
+    query: Any  # A profile or a sequence of pyhmmer
+    hits: Any | None  # Those reported, and others; None if no target was compared to the end
+    impossible: tuple[str, ...] = ()  # The targets that were left out because no path emits them
+    path: str = ""  # The file of a query that is a profile, for messages
 
     @property
     def shown_query(self) -> str:
@@ -85,14 +205,8 @@ class HitList:
     def alignment(self, program: str, wraps: bool, warn: Callable[[str], None]) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
-        Parameters
-        ----------
-        program : str
-            Who has made it, for the line about the author.
-        wraps : bool
-            Whether rows are wrapped; otherwise each is one line.
-        warn : callable
-            Receives a line about sequences that HMMER does not align.
+        `program` is named as the author; `warn` receives a line about sequences that HMMER does not
+        align.
         """
         if self.hits is None:
             return b""
@@ -131,16 +245,9 @@ def _has_gap(alignment: Any) -> bool:
 
 
 class HitCounts:
-    """What a search has found, for reports.
+    """What a search has found, for reports: queries (of a scan, sequences), and what is reported.
 
-    Attributes
-    ----------
-    queries, queries_with_hit : int
-        The profiles, or of a scan the sequences, and those of which a hit is reported.
-    hits, included_hits, domains : int
-        Those reported.
-    exponents : Counter of int
-        How many hits have each exponent of ten of their E-values, whose sign is turned.
+    `exponents` counts hits by the power of ten of their E-value, without its minus.
     """
 
     def __init__(self) -> None:
@@ -168,19 +275,7 @@ class HitCounts:
 
 
 class HitCounter:
-    """Joins the parts of the hits of each query.
-
-    Parameters
-    ----------
-    alphabet : pyhmmer.easel.Alphabet
-        That of the profiles.
-    options : FinishingOptions
-        Those of the parts.
-    Z : float or None
-        The number of targets that the user says; None to count them.
-    scans : bool
-        Whether the targets are profiles.
-    """
+    """Joins the parts of the hits of each query; `Z` is as for `Finisher`."""
 
     def __init__(
         self, alphabet: Any, options: FinishingOptions, Z: float | None, scans: bool
@@ -207,19 +302,7 @@ class HitCounter:
     def join(
         self, query: Any, parts: Sequence[HitRecords], targets: int, path: str = ""
     ) -> HitList:
-        """Return the hits of a query.
-
-        Parameters
-        ----------
-        query : object
-            A profile or a sequence of pyhmmer.
-        parts : sequence of HitRecords
-            In the order of the targets.
-        targets : int
-            The number of all targets.
-        path : str
-            The file of a query that is a profile.
-        """
+        """Return the hits of a query from its parts, in the order of the targets."""
         impossible = tuple(name for part in parts for name in part.impossible)
         if not any(part.offsets.size > 1 for part in parts):
             return HitList(query, None, impossible, path)
@@ -249,17 +332,8 @@ class HitCounter:
 
         It drops a hit at once if its E-value among the targets so far is too large. That matters
         because the columns of a table are as wide as the longest name among all hits that are kept.
-
-        Parameters
-        ----------
-        hits : pyhmmer.plan7.TopHits
-            What has been found.
-        keeps_alignments : bool
-            Whether alignments are needed.
-        targets_until : int
-            The number of targets up to the last one of the part.
-        place_of : callable
-            Returns that number for the target of a name.
+        There are `targets_until` targets up to the end of the part; `place_of` returns how many
+        there are up to the target of a name.
         """
         limit = self._options.E
 

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.bytes.containers import BGZF_HEAD, is_bgzf
-from mummergpu.input.bytes.files import STANDARD_INPUT, open_binary, reading
-from mummergpu.input.bytes.formats import compression_of
-from mummergpu.input.bytes.source import Readable, Source
+from mummergpu.input.bytes.files import STANDARD_INPUT, CountedInput, Readable, open_binary, reading
+from mummergpu.input.bytes.formats import BGZF_HEAD, compression_of, is_bgzf
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import Float32Array
 from mummergpu.runtime.optional_imports import in_one_line
@@ -59,36 +57,21 @@ class Statistics(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A profile HMM of proteins.
+    """A profile HMM of proteins."""
 
-    Attributes
-    ----------
-    name, accession, description : str
-        As the file has them; empty where it has none.
-    matches : ndarray of float32, shape (nodes, 20)
-        The probabilities of the amino acids in each match state.
-    transitions : ndarray of float32, shape (nodes + 1, 7)
-        The probabilities MM, MI, MD, IM, II, DM and DD that leave each node; the first row is the
-        begin state's.
-    composition : ndarray of float32, shape (20,), or None
-        The mean probabilities of amino acids, if the file has them.
-    statistics : Statistics
-        How the scores of random sequences are distributed.
-    hmm : pyhmmer.plan7.HMM
-        The profile for `finishing`.
-    path : str
-        Where it comes from, for errors.
-    """
-
+    # As the file has them; empty where it has none.
     name: str
     accession: str
     description: str
-    matches: Float32Array
+    matches: Float32Array  # (nodes, 20): the probabilities of the amino acids in each match state
+    # (nodes + 1, 7): the probabilities MM, MI, MD, IM, II, DM and DD that leave each node; the
+    # first row is the begin state's.
     transitions: Float32Array
+    # (20,): the mean probabilities of amino acids, if the file has them.
     composition: Float32Array | None
-    statistics: Statistics
-    hmm: Any
-    path: str = "profiles"
+    statistics: Statistics  # How the scores of random sequences are distributed
+    hmm: Any  # The profile for `finishing`
+    path: str = "profiles"  # Where it comes from, for errors
     _idle_models: deque[Any] = field(default_factory=deque, init=False, repr=False)
 
     @property
@@ -135,19 +118,8 @@ class Profile:
 def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Profile:
     """Return a profile from a ``pyhmmer.plan7.HMM``, which it keeps.
 
-    Parameters
-    ----------
-    hmm : pyhmmer.plan7.HMM
-        The profile.
-    path : str
-        Where it comes from, for errors.
-    table : int or None
-        The line of the text in which the table of its numbers begins, if it comes from a text.
-
-    Raises
-    ------
-    InputError
-        If the profile is not of proteins or has no consensus, or a number is none.
+    `table` is the line of a text in which the table of its numbers begins. `InputError` says that
+    the profile is not of proteins, has no consensus, or that a number is none.
     """
     name = text_of(hmm, "name")
     if not hmm.alphabet.is_amino():
@@ -197,21 +169,9 @@ def _lines_without_numbers(profile: Profile) -> list[int]:
 def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile]:
     """Read the profiles of a file one by one.
 
-    If ``hmmpress`` has made a file of them since they were last changed, that one is read. It is an
-    error if the text is newer and has others: HMMER would search those of the pressed file.
-
-    Parameters
-    ----------
-    source : path or file
-        A file of profiles, "-" being standard input, compressed or not; or an open binary file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is no file of profiles, is cut or has several formats, if a
-        profile is not of proteins, or if the pressed file is stale.
-    LibraryError
-        If pyhmmer is missing.
+    The file may be compressed, or "-" for standard input. If ``hmmpress`` has made a file of them
+    since they were last changed, that one is read. It is an error if the text is newer and has
+    others: HMMER would search those of the pressed file.
     """
     if not isinstance(source, str | os.PathLike):
         name = getattr(source, "name", "profiles")
@@ -231,7 +191,7 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
 def holds_profiles(path: str) -> bool:
     """Return whether a file looks like one of profiles, as text or pressed, by its first bytes.
 
-    What cannot be read as a file holds none; who reads it next will tell why.
+    A file that cannot be read holds none.
     """
     if path == STANDARD_INPUT:
         return False
@@ -273,7 +233,7 @@ def _identity(profile: Any) -> tuple[Any, ...]:
 
 
 def _decompressed(file: BinaryIO, path: str) -> Readable:
-    source = Source(cast(Readable, file))
+    source = CountedInput(cast(Readable, file))
     with reading(path):
         magic = source.read(BGZF_HEAD) or b""
     compression = compression_of(magic)
@@ -287,21 +247,7 @@ def _decompressed(file: BinaryIO, path: str) -> Readable:
 
 
 class _Watched(RawIOBase):
-    """A file of which is kept what errors tell: C code reads it, which loses that.
-
-    Attributes
-    ----------
-    begins_with, tail : bytes
-        The first and the last bytes of the text.
-    names, formats : list of bytes
-        The names of the profiles of a text that have been read, and their formats.
-    tables : list of int
-        The line of each text's profile, from 1 on, with which its numbers begin.
-    error : Exception or None
-        What reading has met.
-    is_at_end : bool
-        Whether all has been read.
-    """
+    """A file that C code reads; it keeps what error messages need."""
 
     def __init__(self, file: Any, path: str) -> None:
         super().__init__()
@@ -314,6 +260,7 @@ class _Watched(RawIOBase):
         self.begins_with = b""
         self.names: list[bytes] = []
         self.formats: list[bytes] = []
+        # The lines of a text, from 1 on, with which the numbers of its profiles begin.
         self.tables: list[int] = []
         self.error: Exception | None = None
         self.is_at_end = False
@@ -340,7 +287,7 @@ class _Watched(RawIOBase):
         return 0 if self.error else count
 
     def _look_at(self, text: bytes) -> None:
-        """Note what whole lines tell of their profiles; keep the last, which may go on.
+        """Note what whole lines say of their profiles; keep the last, which may go on.
 
         HMMER's parser, which has not seen them yet, does not survive numbers without an alphabet,
         or one that is none.
@@ -414,7 +361,7 @@ def _raise_error_of(file: _Watched, path: str) -> None:
 
 
 def _fault(error: Exception, file: _Watched, path: str, read: int, last: str | None) -> InputError:
-    """Return what is wrong with the profile after those that have been read."""
+    """Return the error of the profile after those that have been read."""
     text = in_one_line(error).removeprefix("Invalid format in file: ")
     if not read and not file.begins_with.startswith(_TEXT) and "format" in text.lower():
         begin = printable(file.begins_with.partition(b"\n")[0], 20)

@@ -27,17 +27,10 @@ MARKS: Final = tuple(SYMBOLS.index(one) for one in "-*~")
 
 
 class ProteinBlock(NamedTuple):
-    """Sequences that are compared with a profile in one go; their names travel beside it.
+    """Sequences that are compared with a profile in one go; their names travel beside it."""
 
-    Attributes
-    ----------
-    codes : ndarray of uint8
-        The codes of all sequences, one after another, nothing between them.
-    offsets : ndarray of int64
-        Where each sequence begins in `codes`, and one more for the end of the last.
-    """
-
-    codes: ByteArray
+    codes: ByteArray  # The codes of all sequences, one after another, nothing between them
+    # Where each sequence begins in `codes`, and one more for the end of the last.
     offsets: Int64Array
 
 

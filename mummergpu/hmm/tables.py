@@ -37,21 +37,11 @@ BYTE_LEAVE: Final = 3
 
 
 class ByteTables(NamedTuple):
-    """What SSV and MSV add up, in thirds of a bit.
+    """What SSV and MSV add up, in thirds of a bit."""
 
-    Attributes
-    ----------
-    costs : ndarray of uint8, shape (29, nodes)
-        By code and node: what a match costs, plus `bias`; 255 is never.
-    bias : int
-        The highest score of a match.
-    entry : int
-        What it costs to enter the profile at some node.
-    """
-
-    costs: ByteArray
-    bias: int
-    entry: int
+    costs: ByteArray  # (29, nodes): by code and node: what a match costs, plus `bias`; 255 is never
+    bias: int  # The highest score of a match
+    entry: int  # What it costs to enter the profile at some node
 
 
 def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTables:
@@ -62,7 +52,8 @@ def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTab
     costs = -rounded(BYTE_SCALE * scores)
     costs = np.where(costs > 255 - bias, 255, costs + bias)
     nodes = np.float32(profile.nodes)
-    entry = unsigned_cost(np.float32(2) / np.float32(nodes * np.float32(nodes + np.float32(1))))
+    enters = np.float32(2) / np.float32(nodes * np.float32(nodes + np.float32(1)))
+    entry = min(255, int(-rounded(BYTE_SCALE * np.float32(math.log(enters)))))
     return ByteTables(np.ascontiguousarray(costs.T.astype(np.uint8)), bias, entry)
 
 
@@ -88,23 +79,11 @@ def rounded(numbers: Float32Array | np.float32) -> Float64Array:
     return np.trunc(exact + np.copysign(0.5, exact))
 
 
-def unsigned_cost(probability: np.float32) -> int:
-    """Return what a step of some probability costs in bytes."""
-    return min(255, int(-rounded(BYTE_SCALE * np.float32(math.log(probability)))))
-
-
 class LengthTables(NamedTuple):
-    """What depends on the length of a sequence alone, for lengths from 0 on.
+    """What depends on the length of a sequence alone, for lengths from 0 on."""
 
-    Attributes
-    ----------
-    null : ndarray of float32
-        The score of the background in nats.
-    move : ndarray of int64
-        The cost in bytes of the steps that leave the residues before and after the profile.
-    """
-
-    null: Float32Array
+    null: Float32Array  # The score of the background in nats
+    # The cost in bytes of the steps that leave the residues before and after the profile.
     move: Int64Array
 
 
@@ -132,22 +111,14 @@ WORD_NEVER: Final = -32768
 
 
 class WordTables(NamedTuple):
-    """What the Viterbi filter adds, in 1/500 bit; `WORD_NEVER` is what cannot be.
+    """What the Viterbi filter adds, in 1/500 bit; `WORD_NEVER` is what cannot be."""
 
-    Attributes
-    ----------
-    emissions : ndarray of int16, shape (29, nodes)
-        By code and node.
-    transitions : ndarray of int16, shape (8, nodes)
-        Into each node's match from the begin state and from the last node's match, insertion and
-        deletion; from its match to the next deletion and its insertion; its insertion's own loop;
-        from its deletion to the next.
-    delete_bound : int
-        How much two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
-    """
-
-    emissions: Int16Array
+    emissions: Int16Array  # (29, nodes): by code and node
+    # (8, nodes): into each node's match from the begin state and from the last node's match,
+    # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
+    # own loop; from its deletion to the next.
     transitions: Int16Array
+    # How much two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
     delete_bound: int
 
 

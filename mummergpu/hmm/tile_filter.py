@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.cuda.device import AnyArray, BlockShape, Device, Program
-from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
+from mummergpu.cuda.device import AnyArray, BlockShape, Device
+from mummergpu.cuda.kernel_cache import Programs
+from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import OptionError
 from mummergpu.hmm.device_work import FilterWorker, Pairs, PlacedBlock, items_of
-from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_variants import (
     SCHEDULERS,
     TILE_THREADS,
     WORD_AGAIN,
@@ -25,6 +25,7 @@ from mummergpu.hmm.thread_filter_variants import (
     tile_items,
     tile_table,
 )
+from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 
 KERNEL: Final = "score_in_tiles"
@@ -34,18 +35,18 @@ WARP: Final = "warp"
 _FASTEST: Final = "t8hrrrs"
 
 _TILES_FROM: Final = ((23, 12_500), (79, 25_000), (354, 50_000), (600, 100_000))
-"""For profiles of up to so many nodes, the sequences from which on tiles are faster than warps: an
+"""The most nodes of a profile, and the sequences from which on tiles are faster than warps: an
 H100's, from ``benchmarks/results/hmm-study/schemes.json``."""
 
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
 
 _LONG: Final = 2
-"""A sequence is long that has so many times a scheduler's share of residues, or the mean length."""
+"""A sequence is long from this multiple of a scheduler's share of residues, or the mean length."""
 
 
 def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
-    """Return the policy of tiles for a profile and so many sequences; None stands for warps.
+    """Return the policy of tiles for a profile and some sequences; None stands for warps.
 
     What is asked for is ``auto``, ``warp`` or the code of a policy; `OptionError` refuses others.
     """
@@ -77,16 +78,7 @@ class TiledPairs(NamedTuple):
 class TileFilter:
     """Computes Viterbi's words by threads where these are faster than warps.
 
-    Parameters
-    ----------
-    device : Device
-        The device.
-    filters : sequence of ProfileFilter
-        The profiles, as the device numbers them.
-    asked : str
-        As for `tile_policy`.
-    load : callable
-        Compiles and loads a program.
+    The filters are numbered as on the device; `asked` is as for `tile_policy`.
     """
 
     def __init__(
@@ -94,13 +86,12 @@ class TileFilter:
         device: Device,
         filters: Sequence[ProfileFilter],
         asked: str,
-        load: Callable[[ProgramSource], Program],
+        programs: Programs,
     ) -> None:
         self._device = device
         self._filters = filters
         self._asked = asked
-        self._load = load
-        self._programs: dict[ThreadPolicy, Program] = {}
+        self._programs = programs
 
     def words_of(
         self, worker: FilterWorker, placed: PlacedBlock, pairs: Pairs, limits: AnyArray
@@ -157,8 +148,7 @@ class TileFilter:
     ) -> Int64Array:
         one = self._filters[number]
         tiles = tile_count(one.profile.nodes)
-        if policy not in self._programs:
-            self._programs[policy] = self._load(thread_program(policy, one.profile.nodes))
+        program = self._programs.load(thread_program(policy, one.profile.nodes))
         items = items_of(np.zeros_like(sequences), 2 * TILE_THREADS)
         blocks = tile_blocks(items.size, self._multiprocessors)
         table = tile_table(one.words, tiles, policy.emissions == "t")
@@ -172,7 +162,7 @@ class TileFilter:
             worker.buffer("tile borders", self._border_bytes(placed, sequences)),
         )
         shape = BlockShape(TILE_THREADS, 0)
-        worker.launcher.launch(self._programs[policy], KERNEL, blocks, arguments, shape)
+        worker.launcher.launch(program, KERNEL, blocks, arguments, shape)
         found = worker.fetch(scores, sequences.size, np.int32)
         worker.launcher.report()
         return found.astype(np.int64)

@@ -24,28 +24,16 @@ from mummergpu.input.blocks.proteins import (
     MOST_RESIDUES,
     STRANDS,
     LongOnes,
-    ProteinRecords,
     ProteinRules,
-    RecordFiles,
+    TranslatableFiles,
     Warn,
 )
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
-from mummergpu.input.records.record_arrays import (
-    NOTHING,
-    Limits,
-    RecordOptions,
-    Records,
-    Spans,
-)
+from mummergpu.input.records.record_arrays import NOTHING, Limits, RecordOptions, Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, inline, jit, writable
 from mummergpu.runtime.ordered_map import ordered_results
 from mummergpu.runtime.pyhmmer_library import pyhmmer_module
 from mummergpu.runtime.words import say_nothing
@@ -116,27 +104,19 @@ def _residue_of_codon(code: int) -> ByteArray:
 
 
 class OrfPlace(NamedTuple):
-    """Where an ORF lies.
+    """Where an ORF lies."""
 
-    Attributes
-    ----------
-    record : str
-        The name of the nucleotides' record.
-    frame : int
-        1 to 3 from the beginning of the record on, 4 to 6 from its end on, on the other strand.
-    start, end : int
-        The first and the last base, counted from 1 on the strand of the record; `start` is the
-        larger one in frames 4 to 6.
-    """
-
-    record: str
+    record: str  # The name of the nucleotides' record
+    # 1 to 3 from the beginning of the record on, 4 to 6 from its end on, on the other strand.
     frame: int
+    # The first and the last base, counted from 1 on the strand of the record; `start` is the larger
+    # one in frames 4 to 6.
     start: int
     end: int
 
     @classmethod
     def of_name(cls, name: str) -> OrfPlace:
-        """Return the place that the name of an ORF tells."""
+        """Return the place in the name of an ORF."""
         record, frame, bases = name.rsplit(":", 2)
         start, end = bases.split("-")
         return cls(record, int(frame), int(start), int(end))
@@ -148,23 +128,13 @@ class OrfPlace(NamedTuple):
 
 
 class Orfs(NamedTuple):
-    """ORFs in the order of esl-translate.
+    """ORFs in the order of esl-translate."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_residues,)
-        The residues of all ORFs (`proteins.SYMBOLS`), one after the other.
-    offsets : ndarray, dtype=int64, shape=(n_orfs + 1,)
-        Where each begins in `codes`, and where the last ends.
-    records : ndarray, dtype=int64, shape=(n_orfs,)
-        The numbers of the records that they are of.
-    frames, starts : ndarray, dtype=int64, shape=(n_orfs,)
-        See `OrfPlace`.
-    """
-
+    # (n_residues,): the residues of all ORFs (`proteins.SYMBOLS`), one after the other.
     codes: ByteArray
-    offsets: Int64Array
-    records: Int64Array
+    offsets: Int64Array  # (n_orfs + 1,): where each begins in `codes`, and where the last ends
+    records: Int64Array  # (n_orfs,): the numbers of the records that they are of
+    # (n_orfs,): see `OrfPlace`.
     frames: Int64Array
     starts: Int64Array
 
@@ -228,7 +198,7 @@ def _cut_at_gaps(orfs: Orfs, min_residues: int, leave_out: Callable[[Orfs], None
 
 
 def _room_for_orfs(residues: int, limits: OrfLimits) -> Orfs:
-    """Return memory for ORFs of so many residues in all."""
+    """Return memory for ORFs of `residues` in all."""
     count = 3 * residues // limits.min_bases + 1
     return Orfs(
         np.empty(residues, dtype=np.uint8),
@@ -255,7 +225,7 @@ def _orfs_in_pieces(
 def _orfs_of_long_record(
     codes: CodeArray, offsets: Int64Array, record: int, piece: int, rules: ProteinRules
 ) -> Iterator[Orfs]:
-    """Yield the ORFs of a record that end among the next so many bases of a strand, in turn."""
+    """Yield the ORFs of a record that end within the next piece of a strand, in turn."""
     begins, own = np.empty(3, dtype=np.int64), writable(codes)
     table = _residue_of_codon(rules.code)
     limits = OrfLimits.of_rules(rules)
@@ -276,7 +246,7 @@ def _orfs_of_long_record(
 
 @inline
 def _codon_at(codes: CodeArray, first: int, step: int, at: int) -> int:
-    """Return the codon that begins `at` bases behind the first one of a strand."""
+    """Return the codon that begins `at` bases after the first one of a strand."""
     codon = 0
     for base in range(3):
         code = codes[as_index(first + step * (at + base))]
@@ -385,10 +355,10 @@ def _find_orfs(
 
 
 class OrfRecords(NamedTuple):
-    """ORFs with names and descriptions, in place of `ProteinRecords`."""
+    """ORFs with names and descriptions, in place of `Records`."""
 
     orfs: Orfs
-    records: ProteinRecords
+    records: Records
     flags: Int64Array
 
     @property
@@ -402,7 +372,7 @@ class OrfRecords(NamedTuple):
         return self.orfs.offsets
 
     @property
-    def protein_count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]
         """The number of ORFs."""
         return self.orfs.offsets.size - 1
 
@@ -411,7 +381,7 @@ class OrfRecords(NamedTuple):
         return self._place(number).name
 
     def description(self, number: int) -> str:
-        """Return what esl-translate says of the ORF, and the description of the record."""
+        """Return the description by esl-translate, and that of the record."""
         record, frame, start, end = self._place(number)
         description = self.records.description(int(self.orfs.records[number]))
         return (
@@ -442,7 +412,7 @@ class OrfRecords(NamedTuple):
         return name
 
 
-class TranslatedFiles(RecordFiles):
+class TranslatedFiles(TranslatableFiles):
     """The ORFs of files of nucleotides: FASTA, FASTQ, SAM, BAM or CRAM, compressed or not.
 
     The rules' `any_letters` accepts records whose letters are mostly not DNA or RNA. A record is in
@@ -454,19 +424,12 @@ class TranslatedFiles(RecordFiles):
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[OrfRecords]:
-        """Yield the ORFs in blocks, `scale` times as large as by default.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read, is of proteins, or an ORF is longer than HMMER allows and
-            the rules make that an error.
-        """
+        """Yield the ORFs in blocks, `scale` times as large as by default."""
         _residue_of_codon(self._rules.code)  # There is such a code.
         long = LongOnes(self._rules, "ORF")
-        # Qualities come with all letters, and with the flags that tell mates.
+        # Qualities come with all letters, and with the flags of mates.
         options = RecordOptions(
-            Limits.of_block(scale * self._block_residues),
+            Limits.of_block(scale * self._block_size),
             any_letters=self._rules.any_letters,
             no_empty=self._rules.no_empty,
             keeps_qualities=True,
@@ -490,7 +453,7 @@ class TranslatedFiles(RecordFiles):
         """Yield the ORFs of each block of records; several threads find them, if there are many."""
 
         def work(records: Records) -> Iterator[OrfRecords]:
-            residues = scale * self._block_residues
+            residues = scale * self._block_size
             return translated(records, file.path, self._rules, long, residues)
 
         def work_at_once(records: Records) -> list[OrfRecords]:
@@ -536,10 +499,9 @@ def translated(
     long: LongOnes,
     block_residues: int = BLOCK_RESIDUES,
 ) -> Iterator[OrfRecords]:
-    """Yield the ORFs of records in blocks of about so many residues; count those left out."""
-    headers = Spans(records.names, records.name_offsets)
+    """Yield the ORFs of records in blocks of about `block_residues`; count those left out."""
     # Without the nucleotides, which would stay in memory.
-    named = ProteinRecords(NOTHING, records.offsets, headers)
+    named = Records(NOTHING, records.offsets, records.names, records.name_offsets)
     flags = records.flags.astype(np.int64)
 
     def leave_out(one: Orfs) -> None:

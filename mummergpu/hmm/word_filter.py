@@ -24,24 +24,13 @@ OVERFLOW: Final = 40_000
 
 
 class StripedWords(NamedTuple):
-    """The words of a profile, striped, for compiled functions.
+    """The words of a profile, striped, for compiled functions."""
 
-    Attributes
-    ----------
-    emissions : ndarray of int16, shape (29, registers * LANES)
-        By code.
-    transitions : ndarray of int16
-        For each register the first seven rows of `WordTables`, then the last row of all.
-    registers : int
-        In a row.
-    delete_bound : int
-        As in `WordTables`.
-    """
-
-    emissions: Int16Array
+    emissions: Int16Array  # (29, registers * LANES): by code
+    # For each register the first seven rows of `WordTables`, then the last row of all.
     transitions: Int16Array
     registers: int
-    delete_bound: int
+    delete_bound: int  # As in `WordTables`
 
 
 def striped_words(tables: WordTables) -> StripedWords:
@@ -188,12 +177,7 @@ def _extend_deletions(typing_context: Any, cells: Any, transitions: Any, registe
         onward = vectors.call("sadd.sat", deletion, vectors.load(steps, register))
         following = builder.add(register, one)
         join_turns(
-            (
-                (register, ir.Constant(number, 0), following),
-                (carried, never, onward),
-            ),
-            origin,
-            body,
+            ((register, ir.Constant(number, 0), following), (carried, never, onward)), origin, body
         )
         builder.cbranch(builder.icmp_signed("<", following, registers), body, end)
         builder.position_at_end(end)

@@ -21,9 +21,8 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import Page
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
-from mummergpu.runtime.bits import lowest_bit
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.jit import inline, jit, lowest_bit
 from mummergpu.runtime.progress import ProgressShares
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from itertools import pairwise
-from typing import Final, NamedTuple
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from mummergpu.input.records.record_arrays import (
     Records,
 )
 from mummergpu.input.records.record_reader import RecordReader
-from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, writable
 from mummergpu.runtime.words import say_nothing
@@ -54,7 +53,7 @@ class Reference:
     letters : Letters
         The letters that stand for several bases, which are breaks in `codes`.
     checksums : tuple of str
-        The MD5 of all letters of each record (`records.record_checksums`); empty if not known.
+        The MD5 of all letters of each record (`record_checksums`); empty if not known.
     """
 
     path: str
@@ -127,8 +126,6 @@ def read_reference(
         records = None
         checksums = None
         if wants_checksums and bytes_of_files([path]) is None:
-            from mummergpu.input.records.record_checksums import RecordChecksums
-
             checksums = RecordChecksums()
             file.text.watch = checksums.add
         if threads is not None and threads.can_share and expected >= LEAST_BYTES:
@@ -157,15 +154,13 @@ def reference_of_records(
     no_base = InputError("the reference holds no A, C, G or T", path)
     if records is None:
         raise no_base
-    text = records.names.tobytes()
-    bounds = records.name_offsets.tolist()
     letters = flatten(records.codes)
     reference = Reference(
         path,
         records.codes,
         records.offsets[:-1],
         np.diff(records.offsets) - 1,
-        tuple(text[begin:end] for begin, end in pairwise(bounds)),
+        tuple(records.name_spans.items()),
         records.padded_codes,
         letters,
         checksums,
@@ -225,3 +220,86 @@ def record_at(starts: Int64Array, buckets: Int32Array, bucket_shift: int, positi
         else:
             last = middle - 1
     return first
+
+
+_CHUNK_BYTES: Final = 1 << 17
+"""So few that the letters of a part stay in the caches of a processor."""
+
+_LINE_ENDS: Final = b"\n\r"
+
+_FIRST_COUNTED: Final = 33
+_LAST_COUNTED: Final = 126
+"""The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
+
+_NOT_COUNTED: Final = bytes({*range(256)}.difference(range(_FIRST_COUNTED, _LAST_COUNTED + 1)))
+
+_UPPER_CASE: Final = bytes(range(256)).upper()
+
+
+class RecordChecksums:
+    """Finds the MD5 of each record of a FASTA file, the tag M5 of SAM.
+
+    It is of all letters in upper case, also of those that are no bases, so it cannot come from the
+    codes. The text comes in parts of any size.
+    """
+
+    def __init__(self) -> None:
+        self._in_header = False
+        self._before = _LINE_ENDS[:1]
+        # Not imported by runs that find no checksums.
+        from hashlib import md5
+
+        self._new: Callable[[], Any] = partial(md5, usedforsecurity=False)
+        # What comes before the first record counts for none.
+        self._current = self._new()
+        self._found: list[str] = []
+
+    def add(self, part: memoryview | ByteArray) -> None:
+        """Take the next part of the text, of at least one byte."""
+        text = bytes(part)
+        place = 0
+        while place < len(text):
+            if self._in_header:
+                ends = [text.find(_LINE_ENDS[one : one + 1], place) for one in range(2)]
+                place = min((end for end in ends if end >= 0), default=len(text))
+                self._in_header = place == len(text)
+                continue
+            begin, place = place, self._next_header(text, place)
+            self._current.update(text[begin:place].translate(_UPPER_CASE, _NOT_COUNTED))
+            if place < len(text):
+                self._found.append(self._current.hexdigest())
+                self._current = self._new()
+                self._in_header = True
+        self._before = text[-1:]
+
+    def _next_header(self, text: bytes, place: int) -> int:
+        """Return where the next line begins that is a header; the end of the text if none does."""
+        while (place := text.find(b">", place)) >= 0:
+            before = text[place - 1 : place] if place else self._before
+            if before in _LINE_ENDS:
+                return place
+            place += 1
+        return len(text)
+
+    def finish(self) -> tuple[str, ...]:
+        """Return the MD5 of each record, as 32 hexadecimal digits."""
+        return *self._found[1:], self._current.hexdigest()
+
+
+def record_checksums(path: str, threads: ReadingThreads | None = None) -> tuple[str, ...]:
+    """Return the MD5 of each record of a FASTA file, as 32 hexadecimal digits.
+
+    The file is plain or compressed; it cannot be standard input, which was read before.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is no FASTA.
+    """
+    with Input(path, threads) as file:
+        if file.format is not Format.FASTA:
+            raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
+        text, checksums = memoryview(bytearray(_CHUNK_BYTES)), RecordChecksums()
+        while size := file.text.readinto(text) or 0:
+            checksums.add(text[:size])
+        return checksums.finish()

@@ -69,7 +69,7 @@ from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.sequence.codes import padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, match_count
-from mummergpu.viterbi.tiles.scratch import Scratch, new_scratch
+from mummergpu.viterbi.tiles.band import Scratch, new_scratch
 
 _Find = Callable[[Scoring, Pairing], Candidates]
 """Finds the candidates of a block."""

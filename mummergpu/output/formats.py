@@ -18,9 +18,8 @@ from mummergpu.runtime.frozen import frozen
 
 if TYPE_CHECKING:
     from mummergpu.drawing.picture import PictureStyle
-    from mummergpu.output.output_context import OpenRequest
     from mummergpu.output.records.rows import RowMaker
-    from mummergpu.output.sink import Emit, Sink
+    from mummergpu.output.sink import Emit, OpenRequest, Sink
 
     Opener = Callable[[OpenRequest, "RowKind"], Sink[Any, Any, Any]]
     Check = Callable[[OutputTarget, PictureStyle | None], None]
@@ -47,20 +46,10 @@ class RowKind(Enum):
 class OutputFormat:
     """A format of output.
 
-    Attributes
-    ----------
-    name : str
-        What ``--format`` calls it; the names of its files end so, after a dot.
-    rows : tuple of RowKind
-        What it can have.
-    open : callable
-        Opens a sink that writes such rows.
-    ends : tuple of str
-        How the names of its files end, in place of a dot and its name.
-    holds_compression : bool
-        Whether it is compressed inside, or cannot be read if the file is compressed as a whole.
-    check : callable, optional
-        Refuses a file that cannot be made here.
+    `name` is what ``--format`` calls it; the names of its files end so, after a dot, or in one of
+    `ends`. It can have some kinds of `rows`, which a sink that it opens writes. A file that
+    `holds_compression` is compressed inside, or cannot be read if it is compressed as a whole.
+    `check` refuses a file that cannot be made here.
     """
 
     name: str
@@ -77,7 +66,8 @@ class OutputFormat:
 
 
 def _open_mummer(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
-    from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
+    from mummergpu.output.matches.mummer import MummerFormatter
+    from mummergpu.output.options import TextStyle
 
     style = request.facts.style or TextStyle()
     return request.byte_sink(MummerFormatter(request.facts.reference, style))
@@ -86,8 +76,8 @@ def _open_mummer(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
 def _open_lines(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
     from mummergpu.output.matches import lines
 
-    kinds = {"paf": lines.PafFormat, "bed": lines.BedFormat, "tsv": lines.TsvFormat}
-    return request.byte_sink(kinds[request.target.format](request.facts.reference))
+    kind = {"paf": lines.PAF, "bed": lines.BED, "tsv": lines.TSV}[request.target.format]
+    return request.byte_sink(lines.LineFormat(kind, request.facts.reference))
 
 
 def _open_table(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
@@ -108,7 +98,7 @@ def _open_picture(request: OpenRequest, _rows: RowKind) -> Sink[Any, Any, Any]:
 
 
 def _record_source(request: OpenRequest, rows: RowKind) -> RowMaker:
-    """Return what turns rows into the records of SAM, BAM, CRAM and PAF."""
+    """Return the maker of rows of SAM, BAM, CRAM and PAF."""
     facts, name = request.facts, request.target.format
     if rows is RowKind.MATCHES:
         from mummergpu.output.matches.match_rows import MatchRows
@@ -238,24 +228,12 @@ def target_of(
     option: str = "output",
     rows: RowKind = RowKind.MATCHES,
 ) -> OutputTarget:
-    """Return the target that a path stands for.
+    """Return the target that a path stands for, "-" being standard output.
 
-    Parameters
-    ----------
-    path : str
-        The file, whose name decides on the compression; "-" is standard output.
-    format_name : str or None
-        One of `FORMATS`; None for the one that the name of the file ends with, or else the usual
-        one.
-    option : str
-        The parameter that names the file, for errors.
-
-    Raises
-    ------
-    OptionError
-        If the rows cannot be written in the format; or the name asks to compress a format that is
-        compressed already, is to be a picture and does not say of which kind, or ends as that of no
-        format does. Matches are text then.
+    The end of the name decides on the compression, and on the format if that is None. `option` is
+    the parameter that names the file, for errors: `OptionError` if the rows cannot be written in
+    the format; or the name asks to compress a format that is compressed already, is to be a picture
+    and does not say of which kind, or ends as that of no format does. Matches are text then.
     """
     compression = COMPRESSIONS.get(os.path.splitext(path)[1].lower())
     suffix = _suffix_of(path)

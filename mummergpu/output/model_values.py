@@ -27,20 +27,8 @@ Value = float | str | dict[str, list[float | None]] | None
 class PrintedColumn(NamedTuple):
     """A printed expression for the sequences of a block.
 
-    Attributes
-    ----------
-    text : str
-        The expression.
-    attribute : Attribute
-        What is printed of `found`.
-    found : Evaluation
-        What its algorithm has found.
-    scores : ndarray of float64
-        The scores, or log-odds.
-    visits : StateNames
-        The states that paths visit.
-    states : list of str
-        The states of tables.
+    `attribute` is what is printed of `found`, the result of its algorithm. `scores` are those, or
+    log-odds; `visits` are the states that paths visit, and `states` those of tables.
     """
 
     text: str
@@ -289,12 +277,8 @@ FORMATS: Final = ("tsv", "json", "parquet", "bed")
 def open_value_sink(kind: str, emit: Emit, printed: list[tuple[str, Attribute]]) -> ValueSink:
     """Return the sink of a format for some expressions.
 
-    Raises
-    ------
-    OptionError
-        If BED is asked for, and no traceback is printed.
-    LibraryError
-        If Parquet is asked for without its library.
+    `OptionError` if BED is asked for, and no traceback is printed; `LibraryError` if Parquet is
+    asked for without its library.
     """
     if kind == "bed" and Attribute.TRACEBACK not in [attribute for _, attribute in printed]:
         raise OptionError("--bed", "the program prints no traceback")

@@ -12,44 +12,32 @@ from mummergpu.runtime.stats import Stats
 SUFFIX: Final = "_mqc.json"
 """The end of the names of files that MultiQC takes for this."""
 
-_COUNT: Final = {"min": 0, "format": "{:,.0f}"}
-_BASES: Final = {**_COUNT, "suffix": " bp"}
-_SHARE: Final = {"min": 0, "max": 100, "suffix": "%", "format": "{:,.2f}"}
-
-_COLUMNS: Final[dict[str, tuple[str, str, str, Mapping[str, Any]]]] = {
-    # Of matches.
-    "queries": ("Queries", "Queries that were searched", "Blues", _COUNT),
-    "queries_with_match": ("With match", "Queries with a match on any strand", "Greens", _COUNT),
-    "queries_with_match_percent": (
-        *("% With match", "Share of the queries with a match on any strand", "RdYlGn", _SHARE),
-    ),
-    "matches": ("Matches", "Maximal exact matches", "Purples", _COUNT),
-    "bases_covered": (
-        *("Covered", "Bases of the reference in a match on any strand", "Oranges", _BASES),
-    ),
-    "bases_covered_percent": (
-        *("% Covered", "Share of the reference in a match on any strand", "YlGnBu", _SHARE),
-    ),
-    # Of mapped reads.
-    "reads": ("Reads", "Reads, mapped or not", "Blues", _COUNT),
-    "mapped_percent": ("% Mapped", "Share of the reads that are mapped", "RdYlGn", _SHARE),
-    "proper_percent": (
-        *("% Proper pairs", "Share of the paired reads in proper pairs", "RdYlGn", _SHARE),
-    ),
-    "sure_percent": (
-        *("% MAPQ >= 20", "Share of the reads with a mapping quality >= 20", "YlGn", _SHARE),
-    ),
-    "median_insert_size": (*("Insert size", "Median insert size of proper pairs", "GnBu", _BASES),),
-    # Of profiles.
-    "profiles": ("Profiles", "Profile HMMs", "Blues", _COUNT),
-    "sequences": ("Sequences", "Proteins, or open reading frames", "Blues", _COUNT),
-    "profile_hits": ("Hits", "Reported pairs of a profile and a sequence", "Purples", _COUNT),
-    "included_hits": ("Significant", "Hits at the thresholds of inclusion", "Greens", _COUNT),
-    "queries_with_hit_percent": (
-        *("% With hit", "Share of the queries (profiles of hmmsearch) with a hit", "YlGn", _SHARE),
-    ),
+_FORMATS: Final[dict[str, dict[str, Any]]] = {
+    "count": {"min": 0, "format": "{:,.0f}"},
+    "bases": {"min": 0, "format": "{:,.0f}", "suffix": " bp"},
+    "share": {"min": 0, "max": 100, "suffix": "%", "format": "{:,.2f}"},
 }
-"""Title, description, colours and format of each column."""
+
+_COLUMNS: Final = """\
+queries|Queries|Queries that were searched|Blues|count
+queries_with_match|With match|Queries with a match on any strand|Greens|count
+queries_with_match_percent|% With match|Share of the queries with a match on any strand|RdYlGn|share
+matches|Matches|Maximal exact matches|Purples|count
+bases_covered|Covered|Bases of the reference in a match on any strand|Oranges|bases
+bases_covered_percent|% Covered|Share of the reference in a match on any strand|YlGnBu|share
+reads|Reads|Reads, mapped or not|Blues|count
+mapped_percent|% Mapped|Share of the reads that are mapped|RdYlGn|share
+proper_percent|% Proper pairs|Share of the paired reads in proper pairs|RdYlGn|share
+sure_percent|% MAPQ >= 20|Share of the reads with a mapping quality >= 20|YlGn|share
+median_insert_size|Insert size|Median insert size of proper pairs|GnBu|bases
+profiles|Profiles|Profile HMMs|Blues|count
+sequences|Sequences|Proteins, or open reading frames|Blues|count
+profile_hits|Hits|Reported pairs of a profile and a sequence|Purples|count
+included_hits|Significant|Hits at the thresholds of inclusion|Greens|count
+queries_with_hit_percent|% With hit|\
+Share of the queries (profiles of hmmsearch) with a hit|YlGn|share
+""".splitlines()
+"""Name, title, description, colours and format of each column."""
 
 
 def sample_of(path: str) -> str:
@@ -67,8 +55,8 @@ def general_statistics(sample: str, stats: Stats) -> bytes:
         values = _of_matches(stats.counts)
     # MultiQC takes the headers of one file for all, and leaves out columns without values.
     headers = {
-        name: {"title": title, "description": description, "scale": scale, **form}
-        for name, (title, description, scale, form) in _COLUMNS.items()
+        name: {"title": title, "description": text, "scale": scale, **_FORMATS[form]}
+        for name, title, text, scale, form in (line.split("|") for line in _COLUMNS)
     }
     content = {
         "id": "mummergpu_general_statistics",

@@ -12,9 +12,8 @@ from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import compressor_of
 from mummergpu.output.formats import FORMATS, SAM_FORMATS, RowKind
-from mummergpu.output.output_context import OpenRequest, OutputContext
-from mummergpu.output.sink import SeveralSinks, Sink, writer_of
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import SortOptions
+from mummergpu.output.sink import OpenRequest, OutputContext, SeveralSinks, Sink, writer_of
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import STANDARD_OUTPUT, OutputFile
 from mummergpu.runtime.stats import Stats
@@ -31,22 +30,9 @@ def check_targets(
 ) -> None:
     """Refuse targets that cannot be made here, before anything is read.
 
-    Parameters
-    ----------
-    picture : PictureStyle or None
-        What pictures show.
-    sort : SortOptions or None
-        What is done with all alignments of reads before they are written.
-    gpu_compression : bool
-        Whether a device compresses the files.
-
-    Raises
-    ------
-    LibraryError
-        If the library for a format or a compression is missing.
-    OptionError
-        If there is no such picture; a format cannot be sorted; none is compressed in blocks of
-        bgzf; or there is no such folder for temporary files.
+    `LibraryError` if the library for a format or a compression is missing; `OptionError` if there
+    is no such picture; a format cannot be sorted; a device is to compress and no file has blocks of
+    bgzf; or there is no such folder for temporary files.
     """
     for target in targets:
         if sort is not None and target.format not in ("bam", "cram"):
@@ -75,7 +61,7 @@ def index_path(target: OutputTarget, reference: Reference, sort: SortOptions | N
     if target.format == "cram":
         return target.path + CRAI
     from mummergpu.output.sorting.bam_index import index_kind
-    from mummergpu.output.sorting.places import axis_of
+    from mummergpu.output.sorting.row_tables import axis_of
 
     return target.path + index_kind(axis_of(reference))
 
@@ -88,28 +74,11 @@ def open_sink(
     rows: RowKind = RowKind.MATCHES,
     indexes: Sequence[OutputFile | None] = (),
 ) -> Sink[Any, Any, Any]:
-    """Return the sink that writes rows to all targets.
+    """Return the sink that writes rows to all targets, at least one (`check_targets`).
 
-    Parameters
-    ----------
-    targets : sequence of OutputTarget
-        At least one (`check_targets`).
-    files : sequence of OutputFile
-        The open file of each target; the caller completes them.
-    indexes : sequence of OutputFile or None
-        The open file of the index of each target (`index_path`), None where it has none; empty if
-        none has. The caller completes them.
-
-    Returns
-    -------
-    Sink
-        It has written what comes before the first row. The caller closes it.
-
-    Raises
-    ------
-    MummergpuError
-        If a format cannot be made of this input, its library is missing, or there is no room for
-        temporary files.
+    It has written what comes before the first row. The caller closes it, and completes the open
+    file and the open index (None without one) of each target. `MummergpuError` if a format cannot
+    be made of this input, its library is missing, or there is no room for temporary files.
     """
     sinks: list[Sink[Any, Any, Any]] = []
     with ExitStack() as failure:

@@ -1,7 +1,8 @@
-"""What receives the rows of a run: any thread prepares them, one thread writes them.
+"""What receives the rows of a run, and what it may know of that run.
 
 The rows are matches of queries, alignments of reads, or alignments of genomes; they come block by
-block, in the order of the input. A format of bytes makes text of them, and `ByteSink` writes it.
+block, in the order of the input. Any thread prepares them, one thread writes them. A format of
+bytes makes text of them, and `ByteSink` writes it.
 """
 
 from __future__ import annotations
@@ -9,15 +10,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, Generic, TypeVar
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import BlockText, RowFormat
-from mummergpu.output.bytes.compression import CompressedStream, Compressor, Piece
-from mummergpu.output.bytes.text_arrays import PiecePool
+from mummergpu.output.bytes.compression import CompressedStream, Compressor, compressor_of
+from mummergpu.output.bytes.texts import OVERSHOOT, Piece, PiecePool, TextArray
+from mummergpu.output.options import RecordStyle, SamOptions
+from mummergpu.output.targets import BGZF, OutputTarget
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.mems import BlockMems, match_count
+
+if TYPE_CHECKING:
+    from mummergpu.drawing.picture import PictureStyle
+    from mummergpu.mapping.genomes.mapping_quality import MappingQualities
+    from mummergpu.output.options import SortOptions, TextStyle
+    from mummergpu.output.records.header import AlignmentHead
+
 
 Block = TypeVar("Block")
 Rows = TypeVar("Rows")
@@ -33,7 +47,7 @@ class Sink(ABC, Generic[Block, Rows, Prepared]):
 
     @abstractmethod
     def prepare(self, block: Block, rows: Rows) -> Prepared:
-        """Return what `write` needs of the rows of a block; any thread may call this."""
+        """Prepare the rows of a block for `write`; any thread may call this."""
 
     @abstractmethod
     def write(self, prepared: Prepared) -> None:
@@ -68,7 +82,7 @@ class Format(ABC, Generic[Block, Rows]):
     """A format of bytes that is made block by block; several threads may share one."""
 
     def head(self) -> bytes:
-        """Return what comes before the rows of the first block."""
+        """Return the bytes before the rows of the first block."""
         return b""
 
     @abstractmethod
@@ -95,12 +109,8 @@ class Format(ABC, Generic[Block, Rows]):
         return False
 
     def row_format(self, with_columns: bool = False) -> RowFormat | None:
-        """Return what a backend must know to make the same bytes; None if it cannot."""
+        """Return the format for a backend that makes the same bytes; None if it cannot."""
         return None
-
-
-MatchFormat = Format[QueryBlock, BlockMems]
-"""A format of matches."""
 
 
 class PieceFormat(Format[Block, Rows]):
@@ -108,6 +118,14 @@ class PieceFormat(Format[Block, Rows]):
 
     def __init__(self, piece_bytes: int) -> None:
         self._pool = PiecePool(piece_bytes)
+
+    def _piece(self, needed: int, fill: Callable[[TextArray], int]) -> TextArray:
+        """Return what `fill` writes to a text with room for `needed` bytes, or for a piece."""
+        text = self._pool.room_for(max(needed, self._pool.piece_bytes))
+        filled = fill(text)
+        # Wide stores are not among what numba checks.
+        assert filled <= text.size - OVERSHOOT
+        return text[:filled]
 
     def take_back(self, piece: Piece) -> None:
         """Reuse the memory of a piece (`Format.take_back`)."""
@@ -128,7 +146,7 @@ def materialize_if_small(
 
 
 def writer_of(output: OutputFile, stats: Stats) -> Emit:
-    """Return what writes bytes to a file, and counts them."""
+    """Return a function that writes bytes to a file, and counts them."""
 
     def emit(piece: Piece) -> None:
         with stats.stage("results_to_disk"):
@@ -141,17 +159,9 @@ def writer_of(output: OutputFile, stats: Stats) -> Emit:
 class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
     """Turns rows into the bytes of a format, and writes them in the order of the blocks.
 
-    Parameters
-    ----------
-    emit : callable
-        Receives the bytes of the file (`writer_of`).
-    compressor : Compressor or None
-        Compresses the bytes; None to write them as they are.
-    threads : int
-        The number of threads that compress.
-    max_rows : int or None
-        The bytes of a block with more matches than this are made only while they are written, so
-        that memory never holds all of them; None for rows that are no matches.
+    `emit` receives the bytes of the file (`writer_of`), which `compressor` compresses with
+    `threads` threads. The bytes of a block with more than `max_rows` matches are made only while
+    they are written, so that memory never holds all of them; None for rows that are no matches.
     """
 
     def __init__(
@@ -242,7 +252,7 @@ class SeveralSinks(Sink[Block, Rows, list[Any]]):
         return any(sink.needs_bases for sink in self._sinks)
 
     def prepare(self, block: Block, rows: Rows) -> list[Any]:
-        """Return what each sink has prepared (`Sink.prepare`)."""
+        """Let each sink prepare the rows (`Sink.prepare`)."""
         return [sink.prepare(block, rows) for sink in self._sinks]
 
     def write(self, prepared: list[Any]) -> None:
@@ -259,3 +269,92 @@ class SeveralSinks(Sink[Block, Rows, list[Any]]):
         """Close each sink."""
         for sink in self._sinks:
             sink.close()
+
+
+@frozen
+class OutputContext:
+    """What formats may say about the run, or need to know of it.
+
+    `query_paths` are the files of the queries or reads, as the user named them; `command` is empty
+    if there is none. Up to `max_rows` matches of a block its output may be prepared before it is
+    written; None for rows that are no matches. `checksums` are the MD5 of each record of the
+    reference (`input.reference.record_checksums`), empty if they are not known; `input_groups` are
+    the lines of the read groups that tags of reads name. Without `sort`, alignments are written as
+    they come; without `compressor`, a `BgzfCompressor` makes blocks of bgzf; without `qualities`,
+    those of genomes are found. `with_changes` and `with_bases` are for genomes: cs:Z in PAF, and
+    bases and MD in SAM. `records` is the style of reads; genomes take `equal_bases` of it.
+    """
+
+    reference: Reference
+    query_paths: tuple[str, ...]
+    threads: int = 1
+    command: str = ""
+    sam: SamOptions = field(default_factory=SamOptions)
+    style: TextStyle | None = None
+    picture: PictureStyle | None = None
+    max_rows: int | None = None
+    checksums: Sequence[str] = ()
+    input_groups: Sequence[bytes] = ()
+    sort: SortOptions | None = None
+    compressor: Compressor | None = None
+    with_changes: bool = False
+    with_bases: bool = True
+    records: RecordStyle = field(default_factory=RecordStyle)
+    qualities: MappingQualities | None = None
+    warn: Callable[[str], None] = say_nothing
+    circular: Sequence[int] = ()
+
+    @property
+    def files(self) -> str:
+        """The files of the queries, for errors."""
+        return ", ".join(self.query_paths)
+
+    @property
+    def max_match_rows(self) -> int:
+        """`max_rows` of matches."""
+        assert self.max_rows is not None
+        return self.max_rows
+
+    @property
+    def head(self) -> AlignmentHead:
+        """The facts of the header of SAM, BAM and CRAM."""
+        from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
+
+        is_sorted = self.sort is not None and self.sort.by_coordinate
+        return AlignmentHead(
+            *(self.sam.read_group, self.command, BY_COORDINATE if is_sorted else UNSORTED),
+            *(self.checksums, self.input_groups, self.circular),
+        )
+
+
+@frozen
+class OpenRequest:
+    """What a sink is opened with.
+
+    `emit` receives the bytes of the file, which it compresses itself if `is_raw`; `index` is the
+    open file of the index of sorted BAM or CRAM.
+    """
+
+    target: OutputTarget
+    facts: OutputContext
+    emit: Emit
+    stats: Stats
+    index: OutputFile | None = None
+    is_raw: bool = False
+
+    def byte_sink(self, made: Format[Any, Any]) -> ByteSink[Any, Any]:
+        """Return a sink for the bytes of a format, compressed as the target says."""
+        facts = self.facts
+        compressor = None if self.is_raw else self.compressor()
+        return ByteSink(made, self.emit, self.stats, compressor, facts.threads, facts.max_rows)
+
+    def compressor(self) -> Compressor | None:
+        """Return the compressor of the target."""
+        if self.target.has_bgzf:
+            return self.facts.compressor or compressor_of(BGZF)
+        return compressor_of(self.target.compression)
+
+    def of_bam(self, emit: Emit) -> OpenRequest:
+        """Return the same for a BAM that goes elsewhere, without an index."""
+        target = replace(self.target, format="bam")
+        return replace(self, target=target, emit=emit, index=None, is_raw=False)

@@ -16,14 +16,8 @@ BGZF: Final = "bgzf"
 class OutputTarget:
     """A file for rows.
 
-    Attributes
-    ----------
-    path : str
-        The file; "-" is standard output.
-    format : str
-        One of `formats.FORMATS`.
-    compression : str or None
-        ``bgzf``, ``zstd``, or None for no compression of the whole file.
+    `format` is one of `formats.FORMATS`; `compression` is ``bgzf``, ``zstd``, or None for no
+    compression of the whole file.
     """
 
     path: str = STANDARD_OUTPUT

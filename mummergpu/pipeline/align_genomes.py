@@ -19,8 +19,7 @@ from mummergpu.pipeline.genome_outputs import open_genome_sink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
-from mummergpu.viterbi.methods import AlignmentMethod
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
 
 _HEAD_BYTES: Final = 1 << 16
 """The bytes that show how the lines of a file end."""

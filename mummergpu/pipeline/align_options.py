@@ -13,13 +13,13 @@ from mummergpu.index.options import IndexOptions
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.options import STRANDS, SearchOptions, Uniqueness
 from mummergpu.output.genomes.sink import AlignmentFilter
-from mummergpu.output.records.record_style import RecordStyle
+from mummergpu.output.options import RecordStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
 from mummergpu.pipeline.run_options import RunOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import keep_values, optional_positive, truth
-from mummergpu.viterbi.methods import AlignmentMethod
+from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),

@@ -7,8 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
-from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.mapping.genomes.whole import MatrixTooLargeError, WholeAligner
 from mummergpu.pipeline.align_options import AlignOptions

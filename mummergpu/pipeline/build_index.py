@@ -20,8 +20,7 @@ from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.record_checksums import record_checksums
-from mummergpu.input.reference import Reference, read_reference
+from mummergpu.input.reference import Reference, read_reference, record_checksums
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.options import BuildOptions
 from mummergpu.pipeline.plan import describe_plan, plan_storable_index

@@ -10,7 +10,7 @@ from mummergpu.errors import OptionClashError
 from mummergpu.output.targets import DEFAULT_FORMAT
 
 if TYPE_CHECKING:
-    from mummergpu.output.matches.mummer import TextStyle
+    from mummergpu.output.options import TextStyle
 
 
 class TextRequest(NamedTuple):

@@ -7,9 +7,8 @@ from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import BlockAligner, GenomeSink
 from mummergpu.output.open_sink import open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.record_style import RecordStyle
-from mummergpu.output.records.sam_options import SamOptions, usual_read_group
+from mummergpu.output.options import RecordStyle, SamOptions, usual_read_group
+from mummergpu.output.sink import OutputContext
 from mummergpu.pipeline.align_options import AlignOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.output_file import OutputFile

@@ -14,10 +14,9 @@ import numpy as np
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import ReadSource
-from mummergpu.input.blocks.reader import read_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.input.bytes.files import bytes_of_files
-from mummergpu.input.records.read_groups import id_of_group
+from mummergpu.input.records.tags import id_of_group
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.placing.insert_size import (
     LIBRARY,

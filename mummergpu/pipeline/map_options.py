@@ -11,9 +11,7 @@ from mummergpu.errors import OptionClashError, OptionError
 from mummergpu.input.blocks.read_files import ReadSource
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import InsertSizes
-from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
-from mummergpu.output.records.sam_options import ReadGroup
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import USUAL_STYLE, ReadGroup, RecordStyle, SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
 from mummergpu.runtime.frozen import frozen

@@ -19,27 +19,22 @@ from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.reader import read_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.record_checksums import record_checksums
-from mummergpu.input.reference import Reference
+from mummergpu.input.reference import Reference, record_checksums
 from mummergpu.mapping.alignments.columns import AlignmentColumns, FoldedColumns, fold
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
 from mummergpu.mapping.circular_records import circular_records, unrolled
 from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions, has_enough_windows
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.matching.backends.interface import Backend
-from mummergpu.output.alignments.read_rows import AlignmentSink
-from mummergpu.output.alignments.styled_rows import styled
+from mummergpu.output.alignments.read_rows import AlignmentSink, apply_style
 from mummergpu.output.bytes.compression import Compressor
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.output_context import OpenRequest, OutputContext
-from mummergpu.output.records.record_style import RecordStyle
-from mummergpu.output.records.sam_options import ReadGroup, SamOptions, check_groups
-from mummergpu.output.sink import SeveralSinks, writer_of
+from mummergpu.output.options import ReadGroup, RecordStyle, SamOptions, check_groups
+from mummergpu.output.sink import OpenRequest, OutputContext, SeveralSinks, writer_of
 from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_mapping
 from mummergpu.pipeline.backend_opening import start_to_open, waiting_threads
 from mummergpu.pipeline.context import RunContext
@@ -328,7 +323,7 @@ class MappedReads:
         told = fold(columns) if self._writes_xa else columns
         with self._stats.stage("summary"):
             summary = summary_of(told.rows if isinstance(told, FoldedColumns) else told)
-        return self._sink.prepare(block, styled(told, block, *self._told)), summary
+        return self._sink.prepare(block, apply_style(told, block, *self._told)), summary
 
     def write(self, prepared: tuple[Any, MappingSummary]) -> None:
         """Write prepared alignments; one thread calls this, block after block."""
@@ -339,7 +334,7 @@ class MappedReads:
     def finish(self) -> None:
         """Write what follows the last block, and report the counts."""
         self._sink.finish()
-        self._stats.set_mapping(self._summary)
+        self._stats.mapping = self._summary
         self._stats.add(
             mapped_reads=self._summary.mapped, properly_paired_reads=self._summary.proper
         )

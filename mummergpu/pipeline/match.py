@@ -19,8 +19,7 @@ from mummergpu.index.kmer_index import UNKNOWN_QUERY_BASES
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
-from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend
@@ -28,8 +27,7 @@ from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.output.open_sink import check_targets, open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.sink import MatchSink
+from mummergpu.output.sink import MatchSink, OutputContext
 from mummergpu.pipeline.backend_choice import (
     TOO_LITTLE_WORK,
     backend_of_search,

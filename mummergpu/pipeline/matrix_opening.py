@@ -12,10 +12,8 @@ from mummergpu.mapping.genomes.whole import CheckSizes, EndToEnd
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import free_memory
-from mummergpu.viterbi.methods import AlignmentMethod
-from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.whole.matrix_block import LONGEST
-from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
+from mummergpu.viterbi.whole.processor_matrix import LONGEST, RoundPlan
 
 
 class OpenMatrix(NamedTuple):
@@ -64,8 +62,7 @@ def open_matrix(
 
 
 def _on_processor(method: AlignmentMethod, costs: Costs, context: RunContext) -> OpenMatrix:
-    from mummergpu.viterbi.whole.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
-    from mummergpu.viterbi.whole.processor_matrix import ProcessorMatrix
+    from mummergpu.viterbi.whole.processor_matrix import BLOCK_COLUMNS, BLOCK_ROWS, ProcessorMatrix
 
     matrix = ProcessorMatrix(costs, context.executor.map)
 
@@ -99,7 +96,7 @@ def _on_device(
 
     device, cache = open_device(options, stack, context.notice)
     stats = context.stats
-    from mummergpu.cuda.sources import read_sources
+    from mummergpu.cuda.kernel_cache import Programs
     from mummergpu.matching.backends.memory_plan import usable_memory
     from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
     from mummergpu.viterbi.device.device_matrix import (
@@ -110,9 +107,9 @@ def _on_device(
     )
 
     with stats.stage("kernels_compiled"):
-        cubin = cache.cubin(read_sources(), VITERBI_PROGRAM, device.architecture)
+        program = Programs(device, cache).load(VITERBI_PROGRAM)
     memory = usable_memory(device.memory()[0], options.memory)
-    matrix = DeviceMatrix(device, device.load(cubin), costs, memory, stats)
+    matrix = DeviceMatrix(device, program, costs, memory, stats)
     stack.callback(matrix.free)
     stats.set(backend="cuda", device=device.name, device_library=device.library)
 

@@ -9,8 +9,7 @@ from mummergpu.drawing.picture import PictureStyle
 from mummergpu.errors import OptionError
 from mummergpu.index.options import IndexOptions
 from mummergpu.matching.options import SearchOptions, Uniqueness
-from mummergpu.output.matches.mummer import TextStyle
-from mummergpu.output.records.sam_options import SamOptions
+from mummergpu.output.options import SamOptions, TextStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.run_options import RunOptions
 from mummergpu.runtime.frozen import frozen

@@ -118,7 +118,7 @@ def filtered(
     blocks: Iterator[Block],
     survivors: Callable[[Block], list[Int64Array]] | None,
 ) -> Generator[tuple[Block, list[Int64Array] | None]]:
-    """Yield blocks with what passes the filters of each profile, which a device tells.
+    """Yield blocks with the sequences that pass the filters of each profile on a device.
 
     Without one nobody has looked yet, and None is yielded beside each block.
     """

@@ -78,7 +78,7 @@ class NumberedProteins(NamedTuple):
     @property
     def end(self) -> int:
         """The number of proteins up to the last of these."""
-        return self.before + self.records.protein_count
+        return self.before + self.records.count
 
     @property
     def block(self) -> ProteinBlock:
@@ -173,11 +173,11 @@ class ProfileJob(ABC):
             with Prefetcher(self._drawn(blocks), _BLOCKS_AHEAD) as ahead:
                 for records, share_read in ahead:
                     if count_them:
-                        stats.add(sequences=records.protein_count, residues=records.codes.size)
+                        stats.add(sequences=records.count, residues=records.codes.size)
                     shares = None if share_read is None else (share, share_read)
                     marks = sequences_of_marks(ProteinBlock(records.codes, records.offsets))
                     yield NumberedProteins(records, before, shares, marks)
-                    before += records.protein_count
+                    before += records.count
                     share = share_read or 0.0
 
     def _drawn(

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.hit_lists import HitList
-from mummergpu.hmm.hit_records import HitRecords
+from mummergpu.hmm.hit_lists import HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.pipeline.profile_device import filtered
@@ -93,7 +92,7 @@ class ProfileScan(ProfileJob):
     ) -> Iterator[HitList]:
         """Yield the hits of each protein of some blocks among groups of profiles."""
         parts: list[list[list[HitRecords]]] = [
-            [[] for _ in range(one.records.protein_count)] for one in stretch
+            [[] for _ in range(one.records.count)] for one in stretch
         ]
         targets = 0
         for filters in groups:
@@ -150,7 +149,7 @@ class ProfileScan(ProfileJob):
         sequences = np.concatenate(kept)
         # Stable: the profiles that a protein is compared with stay in the order of their files.
         order = np.argsort(sequences, kind="stable")
-        bounds = np.searchsorted(sequences[order], np.arange(records.protein_count + 1)).tolist()
+        bounds = np.searchsorted(sequences[order], np.arange(records.count + 1)).tolist()
         numbers = numbers[order]
 
         def scan(some: range) -> int:
@@ -164,10 +163,10 @@ class ProfileScan(ProfileJob):
                             parts[number].append(found)
             return some.stop
 
-        each = _few_of(records.protein_count)
+        each = _few_of(records.count)
         for done in ordered_results(context.executor, context.window, each, scan):
             if self._has_share:
-                share = done / records.protein_count
+                share = done / records.count
                 self.tell(Phase.SEQUENCES, (proteins.before + done,), proteins, share)
         if not self._has_share:
             count = before + len(filters)

@@ -12,8 +12,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.hit_lists import HitCounts, HitList
-from mummergpu.hmm.hit_records import HitRecords
+from mummergpu.hmm.hit_lists import HitCounts, HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_reader import printable
@@ -95,7 +94,7 @@ def run(
         for sink in sinks:
             sink.finish()
         context.stats.add(hits=counts.hits)
-        context.stats.set_profiles(counts)
+        context.stats.profiles = counts
         context.executor.shutdown()
 
 
@@ -117,7 +116,7 @@ def _open_sink(
     if kind == ALIGNMENT:
         return AlignmentSink(emit, options.program, options.wraps_alignments, context.warn)
     if kind == PARQUET:
-        from mummergpu.output.profile_columns import ParquetSink
+        from mummergpu.output.profiles import ParquetSink
 
         return ParquetSink(file, options.orfs)
     return TableSink(kind, emit, options.program, options.command)
@@ -240,7 +239,7 @@ class ProfileSearch(ProfileJob):
             nonlocal targets
             with closing(self.filtered(before == 0, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
-                    targets += proteins.records.protein_count
+                    targets += proteins.records.count
                     for number in range(len(filters)):
                         if passed is None:
                             yield _Task(proteins, number)

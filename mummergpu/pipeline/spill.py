@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.records.record_arrays import Records, Spans
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
@@ -84,7 +83,7 @@ class SpilledQueries(ArrayFile):
             self.write(block.base_qualities)
             paired = block.paired
             if (written := block.written) is not None:
-                self.write(*(getattr(written, field.name) for field in fields(OriginalReads)))
+                self.write(written.padded_codes, written.offsets, written.qualities)
                 has_written = True
             self.write(*block.tags)
             has_groups = block.has_groups
@@ -104,13 +103,14 @@ class SpilledQueries(ArrayFile):
         qualities = self.read()
         written = None
         if kind.has_written:
-            written = OriginalReads(*(self.read() for _ in fields(OriginalReads)))
+            padded, offsets, written_qualities = self.read(), self.read(), self.read()
+            written = Records(padded, offsets, *arrays[2:], written_qualities)
         return ReadBlock(
             *(index, *arrays, kind.file_number),
             base_qualities=qualities,
             paired=kind.paired,
             written=written,
-            tags=Tags(self.read(), self.read()),
+            tags=Spans(self.read(), self.read()),
             has_groups=kind.has_groups,
         )
 

@@ -1,4 +1,4 @@
-"""What is closed at the end of a ``with`` block."""
+"""Context managers that are closed at the end of a ``with`` block."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _init_of(own: tuple[Field[Any], ...], has_post_init: bool) -> Callable[..., 
 
 
 def _default_of(field_: Field[Any], bundle: object) -> Any:
-    """Return what a field is that is not given."""
+    """Return the default of a field."""
     if field_.default is not MISSING:
         return field_.default
     if field_.default_factory is not MISSING:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mummergpu.runtime.compiled.announcement import compilation
 from mummergpu.runtime.compiled.lazy_dispatch import LazyFunction
 from mummergpu.runtime.compiled.signatures import Flattened, UnsuitedValueError
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, prefetch_address, types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -85,19 +85,33 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        byte_pointer = ir.IntType(8).as_pointer()
-        integer = ir.IntType(32)
-        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), byte_pointer)
-        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, integer, integer, integer])
-        function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(
-            builder.module, function_type, "llvm.prefetch.p0"
-        )
-        # Prefetch for reading (0), into all caches (3), as data (1).
-        builder.call(function, [address, *(ir.Constant(integer, value) for value in (0, 3, 1))])
+        address = address_of(context, builder, ir.IntType(8), signature.args[0], *arguments)
+        prefetch_address(builder, address)
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
 
 
 prefetch = cast("Callable[[npt.NDArray[Any], int], None]", intrinsic(_prefetch))
+
+
+def _generate_lowest_bit(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+def _generate_bit_count(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+_BitOf = Callable[[np.uint64], int]
+
+lowest_bit = cast(_BitOf, intrinsic(_generate_lowest_bit))
+"""Returns the number of the lowest bit that is set; called with a word that has one."""
+bit_count = cast(_BitOf, intrinsic(_generate_bit_count))
+"""Returns how many bits are set."""

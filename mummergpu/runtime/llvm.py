@@ -55,9 +55,24 @@ def address_of(context: Any, builder: Any, kind: Any, array_type: Any, array: An
 
 
 def load_from(context: Any, builder: Any, kind: Any, array_type: Any, array: Any, at: Any) -> Any:
-    """Return what lies from ``array[at]`` on as a value of another type, in compiled code.
+    """Return the value of another type from ``array[at]`` on, in compiled code.
 
     The arguments are those of `address_of`; the address need not be aligned.
     """
     address = address_of(context, builder, kind, array_type, array, at)
     return builder.load(address, align=1, typ=kind)
+
+
+def store_to(context: Any, builder: Any, value: Any, array_type: Any, array: Any, at: Any) -> None:
+    """Store a value of any type from ``array[at]`` on, in compiled code; see `load_from`."""
+    builder.store(value, address_of(context, builder, value.type, array_type, array, at), align=1)
+
+
+def prefetch_address(builder: Any, address: Any) -> None:
+    """Ask for the cache line of an address in memory, which need not be readable."""
+    integer = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [address.type, integer, integer, integer])
+    name = "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    # Prefetch for reading (0), into all caches (3), as data (1).
+    builder.call(function, [address, *(ir.Constant(integer, value) for value in (0, 3, 1))])

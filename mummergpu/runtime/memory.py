@@ -6,14 +6,14 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.processors import cgroup_folders, file_text
 
 _MEMORY_FACTS: Final = "/proc/meminfo"
-_OWN_CGROUPS: Final = "/proc/self/cgroup"
-_CGROUPS: Final = "/sys/fs/cgroup"
+_FILES_OF_1: Final = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+_FILES_OF_2: Final = ("memory.max", "memory.current", "inactive_file")
 
 _UNLIMITED: Final = 1 << 62
 """Control groups of version 1 report a number near 2**63 if there is no limit."""
@@ -24,7 +24,7 @@ _TRIM_THRESHOLD: Final = -1
 _MOST_MAPPINGS: Final = -4
 
 ASSUMED_MEMORY: Final = 4 << 30
-"""The memory of a machine whose system does not tell it."""
+"""The memory of a machine whose system does not say."""
 
 PROCESS_BYTES: Final = 512 << 20
 """The memory that a run may take besides its limit: for the interpreter, the libraries, the
@@ -36,16 +36,11 @@ PROCESS_BYTES_PER_THREAD: Final = 32 << 20
 
 @frozen
 class MemoryBudget:
-    """The memory that an index may take.
+    """The bytes that an index may take.
 
-    Attributes
-    ----------
-    host : int
-        The most bytes for the reference, its index and the construction of the index.
-    device : int or None
-        The most bytes for all pages in the memory of a device together; None without a device.
-    is_limit : bool
-        Whether the user set the limit of the host, which no run may then exceed.
+    `host` is for the reference, its index and the construction of the index, and must not be
+    exceeded if the user set it (`is_limit`). `device` is for all pages in the memory of a device
+    together; None without a device.
     """
 
     host: int
@@ -66,11 +61,11 @@ def free_memory() -> int:
     They are those that the kernel reports as available, or half of all memory if it reports none.
     In a container, they are at most what the limits of its control groups leave.
     """
-    return min([_available_memory(), *_left_in_cgroups(Path(_OWN_CGROUPS), Path(_CGROUPS))])
+    return min([_available_memory(), *_left_in_cgroups("/")])
 
 
 def total_memory() -> int:
-    """Return how many bytes the machine has; `ASSUMED_MEMORY` if the system does not tell."""
+    """Return how many bytes the machine has; `ASSUMED_MEMORY` if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
@@ -91,73 +86,29 @@ def keep_freed_memory() -> None:
 
 
 def _available_memory() -> int:
-    try:
-        with open(_MEMORY_FACTS, "rb") as file:
-            for line in file:
-                if line.startswith(b"MemAvailable:"):
-                    return 1024 * int(line.split()[1])
-    except OSError:
-        pass
+    with suppress(OSError), open(_MEMORY_FACTS, "rb") as file:
+        for line in file:
+            if line.startswith(b"MemAvailable:"):
+                return 1024 * int(line.split()[1])
     return total_memory() // 2
 
 
-def _left_in_cgroups(own: Path, mounted: Path) -> Iterator[int]:
-    """Yield the bytes that each limit on this process's control groups leaves.
-
-    The first file names the groups of this process. The hierarchies are mounted in the folder:
-    version 2 itself, version 1 in its subfolder ``memory``.
-    """
-    try:
-        lines = own.read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        number, _, rest = line.partition(":")
-        controllers, _, name = rest.partition(":")
-        if number == "0" and not controllers:
-            names = ("memory.max", "memory.current", "inactive_file")
-            yield from _left_below(mounted, name, *names)
-        elif "memory" in controllers.split(","):
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-            yield from _left_below(mounted / "memory", name, *names)
-
-
-def _left_below(
-    root: Path, name: str, limit_file: str, usage_file: str, reclaimable: str
-) -> Iterator[int]:
-    """Yield the bytes that a group and all groups above it leave.
-
-    Inside a container the group's name may be its name on the host, which is not mounted. The
-    root of the mounted hierarchy is then the container's group.
-    """
-    group = root / name.lstrip("/")
-    while True:
-        limit = _number_in(group / limit_file)
+def _left_in_cgroups(root: str) -> Iterator[int]:
+    """Yield the bytes that each limit on this process's control groups leaves."""
+    for folder, is_2 in cgroup_folders(root, "memory"):
+        limit_file, usage_file, reclaimable = _FILES_OF_2 if is_2 else _FILES_OF_1
+        limit = _number_in(f"{folder}/{limit_file}")
         if limit is not None and limit < _UNLIMITED:
-            used = _number_in(group / usage_file) or 0
+            used = _number_in(f"{folder}/{usage_file}") or 0
             # Cached file pages count as used, but the kernel frees them when memory is short.
-            used -= _statistic(group / "memory.stat", reclaimable)
+            used -= _number_in(f"{folder}/memory.stat", f"{reclaimable} ") or 0
             yield max(0, limit - max(0, used))
-        if group == root or root not in group.parents:
-            return
-        group = group.parent
 
 
-def _number_in(path: Path) -> int | None:
-    """Return the number in a file; None if it holds the word "max" or does not exist."""
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def _statistic(path: Path, name: str) -> int:
-    """Return the number with a given name in a file of names and numbers, 0 if it is missing."""
-    try:
-        for line in path.read_text().splitlines():
-            words = line.split()
-            if len(words) == 2 and words[0] == name:
-                return int(words[1])
-    except (OSError, ValueError):
-        pass
-    return 0
+def _number_in(path: str, name: str = "") -> int | None:
+    """Return the number in the line of a file after a name; None if there is no such number."""
+    with suppress(OSError, ValueError):
+        for line in file_text(path).splitlines():
+            if line.startswith(name):
+                return int(line.removeprefix(name))
+    return None

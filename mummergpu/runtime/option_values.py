@@ -35,7 +35,7 @@ def keep_values(options: object, **values: object) -> None:
 
 
 def meaning(option: str, word: object, meanings: Mapping[str, Meaning]) -> Meaning:
-    """Return what a word stands for; refuse a word that has no meaning."""
+    """Return the value of a word; refuse an unknown word."""
     if not isinstance(word, str) or word not in meanings:
         raise OptionError(option, f"{shown(word)} is not one of {', '.join(map(repr, meanings))}")
     return meanings[word]

@@ -9,16 +9,9 @@ from mummergpu.runtime.frozen import frozen
 
 @frozen
 class Library:
-    """The state of a library on this machine.
+    """The state of a library on this machine: its name for pip, and its version if it is installed.
 
-    Attributes
-    ----------
-    name : str
-        The name of the library for pip.
-    version : str or None
-        The installed version; None if it is not installed.
-    problem : str or None
-        Why it cannot be used, in one line; None if it can.
+    `problem` says in one line why it cannot be used; None if it can.
     """
 
     name: str

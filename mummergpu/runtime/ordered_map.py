@@ -18,7 +18,7 @@ _END: Final = object()
 
 
 class _Parts(Generic[Result]):
-    """What is in work of an item that was cut, in order."""
+    """The futures of the parts of an item that was cut, in order."""
 
     def __init__(self, futures: list[Future[Result | _Parts[Result] | None]]) -> None:
         self.futures = futures
@@ -66,29 +66,10 @@ def ordered_results(
 ) -> Generator[Result]:
     """Apply `work` to all items in a pool of threads, and yield the results in order.
 
-    Parameters
-    ----------
-    executor : concurrent.futures.Executor
-        Runs `work`.
-    window : int
-        The most items that are in work, or done but not yet yielded.
-    items : iterable
-        The items; the calling thread draws the next one when the window has space.
-    work : callable
-        Returns a result, or None if the item must be split into smaller ones.
-    cut : callable, optional
-        Returns the smaller items that replace an item whose result was None.
-
-    Yields
-    ------
-    Result
-        The results in the order of the items.
-
-    Raises
-    ------
-    Exception
-        The first exception that `items` or `work` raises; no further work starts, and none if the
-        iterator is closed.
+    At most `window` items are in work, or done but not yet yielded; the calling thread draws the
+    next one when the window has space. `work` returns None if an item must be split into the
+    smaller ones that `cut` returns. The first exception that `items` or `work` raises is raised
+    here; no further work starts then, and none if the iterator is closed.
     """
     under_way: deque[Future[Result | _Parts[Result] | None]] = deque()
     worker = _Worker(executor, work, cut)
@@ -150,17 +131,11 @@ _LONGEST_START: Final = 1.0
 
 
 class Prefetcher(Generic[Item]):
-    """Draws items ahead of the consumer, in a thread of its own.
+    """Draws items ahead of the consumer, in a thread of its own; at most `most` items wait.
 
-    It is a context manager and an iterator over the items. If `items` raises an exception, the
-    iterator raises it after the items before it. The thread ends before the ``with`` block does.
-
-    Parameters
-    ----------
-    items : iterable
-        The items; the thread draws them from the start of the ``with`` block.
-    most : int
-        The most items that wait.
+    It is a context manager and an iterator over the items, which the thread draws from the start of
+    the ``with`` block. If `items` raises an exception, the iterator raises it after the items
+    before it. The thread ends before the ``with`` block does.
     """
 
     def __init__(self, items: Iterable[Item], most: int) -> None:

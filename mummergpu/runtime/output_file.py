@@ -39,23 +39,11 @@ _KEEP_SIZE: Final = 1  # FALLOC_FL_KEEP_SIZE
 
 
 class OutputFile:
-    """A stream of bytes into a file, a pipe, a device or standard output.
+    """A stream of bytes into a file, a pipe, a device or standard output ("-").
 
-    As a context manager it completes the file at the end of the ``with`` block, or abandons it
-    if the block raises an exception.
-
-    Parameters
-    ----------
-    path : str
-        The file; "-" is standard output.
-    durable : bool
-        Whether completion waits until the content, and then the name, are on the disk. That takes
-        as long as the disk needs to write the file.
-
-    Raises
-    ------
-    OutputError
-        If it cannot be opened.
+    As a context manager it completes the file at the end of the ``with`` block, or abandons it if
+    the block raises an exception. Completion of a `durable` file waits until the content, and then
+    the name, are on the disk. `OutputError` if it cannot be opened.
     """
 
     def __init__(self, path: str, durable: bool = False) -> None:
@@ -96,19 +84,10 @@ class OutputFile:
         return self._file.descriptor
 
     def write(self, data: bytes | bytearray | memoryview | ByteArray) -> None:
-        """Write all of `data`.
+        """Write contiguous bytes, all of them.
 
-        Parameters
-        ----------
-        data : bytes-like, or ndarray, dtype=uint8
-            Contiguous bytes.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot take them.
-        BrokenPipeError
-            If the reader of a pipe has gone.
+        `OutputError` if the file cannot take them, `BrokenPipeError` if the reader of a pipe has
+        gone.
         """
         rest = memoryview(cast(bytes, data))
         if self._file is not None:
@@ -128,10 +107,7 @@ class OutputFile:
     def copy_from(self, descriptor: int, size: int) -> None:
         """Append the first bytes of an open file, within the file system where it can do that.
 
-        Raises
-        ------
-        OutputError
-            If the file cannot take them, or there are fewer.
+        `OutputError` if the file cannot take them, or there are fewer.
         """
         left = size
         self._written += size
@@ -164,18 +140,7 @@ class OutputFile:
         return self._file is not None
 
     def write_start(self, data: bytes) -> None:
-        """Overwrite the first bytes of a file; later writes still go to its end.
-
-        Parameters
-        ----------
-        data : bytes
-            The new first bytes, at most as many as have been written.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot take them.
-        """
+        """Overwrite the first bytes of those that have been written; later writes go to the end."""
         at = 0
         try:
             while at < len(data):
@@ -195,13 +160,7 @@ class OutputFile:
         self._reserved = end
 
     def complete(self) -> None:
-        """Close the file and give it its name.
-
-        Raises
-        ------
-        OutputError
-            If the file system reports a failure only now.
-        """
+        """Close the file and give it its name; OutputError if a failure is reported only now."""
         try:
             if self._reserved:
                 # The file already has this length; the call frees the reserved space after its end.

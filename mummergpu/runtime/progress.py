@@ -1,6 +1,6 @@
 """Shows how far a run is, on one line of a terminal or in a line at times.
 
-A run tells its progress at each block of work. A thread makes text of it when a line is due, by
+A run reports its progress at each block of work. A thread makes text of it when a line is due, by
 tqdm, which is imported then: a run that ends before shows nothing.
 """
 
@@ -57,18 +57,9 @@ class _Counted(int):
 
 @frozen
 class Work:
-    """What is done of a phase.
+    """What is done of a phase: the numbers that its text takes, and bases, 0 if it has none.
 
-    Attributes
-    ----------
-    phase : Phase
-        The phase.
-    numbers : tuple of int or str
-        The numbers that its text takes.
-    bases : int
-        The bases that are done; 0 if it has none.
-    share : float or None
-        The share of the phase that is done, 0 to 1, if it is known.
+    `share` is the share of the phase that is done, 0 to 1, if it is known.
     """
 
     phase: Phase
@@ -210,8 +201,8 @@ def _columns_of(stream: TextIO | None) -> int | None:
 class ProgressShares:
     """Adds up the share of a job that is done, from the steps of its parts.
 
-    Any thread may call what `part` returns; after each step, the share of the job is told that is
-    done, 0 to 1.
+    Any thread may call what `part` returns; after each step, the share of the job is reported that
+    is done, 0 to 1.
     """
 
     def __init__(self, tell: Callable[[float], None]) -> None:

@@ -13,13 +13,7 @@ from mummergpu.runtime.optional_imports import in_one_line
 
 @cache
 def pyhmmer_module(name: str) -> Any:
-    """Return a module of pyhmmer.
-
-    Raises
-    ------
-    LibraryError
-        If pyhmmer is not installed, or does not work.
-    """
+    """Return a module of pyhmmer; LibraryError if it is not installed, or does not work."""
     module = f"pyhmmer.{name}"
     try:
         return importlib.import_module(module)

@@ -62,7 +62,7 @@ is the whole run."""
 
 
 MATCH_PARTS: Final = ("files", "strands", "match_lengths")
-"""The parts of the report that tell of matches, each a list of rows."""
+"""The parts of the report on matches, each a list of rows."""
 
 PEAK_INTERVAL: Final = 0.05
 """The seconds after which the peak memory of the process is read again."""
@@ -72,17 +72,10 @@ PEAK_INTERVAL: Final = 0.05
 class Stage:
     """The cost of one stage.
 
-    Attributes
-    ----------
-    seconds : float
-        Wall-clock seconds, summed over the threads that worked on the stage.
-    count : int
-        The number of times that the stage ran.
-    peak_memory_bytes : int
-        The peak resident memory of the process when the stage last ended, or up to
-        `PEAK_INTERVAL` before.
-    cells : int
-        The cells of dynamic programming that the stage stands for, if they are counted.
+    `seconds` are wall-clock seconds, summed over the threads that worked on the stage, which ran
+    `count` times. `peak_memory_bytes` is the peak resident memory of the process when it last
+    ended, or up to `PEAK_INTERVAL` before. `cells` are those of dynamic programming, if they are
+    counted.
     """
 
     seconds: float = 0.0
@@ -106,18 +99,10 @@ class Stage:
 
 @dataclass
 class Kernel:
-    """The cost of one device kernel, and the resources that it uses.
+    """The cost of one device kernel over its launches, and the resources that it uses.
 
-    Attributes
-    ----------
-    milliseconds : float
-        The device time, summed over launches.
-    launches : int
-        The number of launches.
-    node_visits : int or None
-        The number of nodes that its threads visited, if they were counted.
-    resources : dict
-        Registers and local bytes per thread, shared bytes per block, occupancy.
+    `resources` are registers and local bytes a thread, shared bytes a block, occupancy;
+    `node_visits` is None if they were not counted.
     """
 
     milliseconds: float = 0.0
@@ -158,24 +143,10 @@ class CountedMatches(CountedPart, Protocol):
 class Stats:
     """Collects the counts and costs of a run; any thread may call every method.
 
-    Attributes
-    ----------
-    stages : dict of str to Stage
-        One for each of `STAGES`.
-    counts : dict of str to int
-        Counts by name: ``queries``, ``query_bases``, ``matches``, ...
-    bytes : dict of str to int
-        Numbers of bytes by name.
-    kernels : dict of str to Kernel
-        The kernels that ran on a device, by name.
-    settings : dict
-        The configuration of the run: versions, backend, policy, sizes.
-    match_counts : CountedMatches or None
-        What was counted about the matches; None if the run does not count it.
-    mapping : CountedPart or None
-        What became of the reads (`mapping.summary`); None if the run maps none.
-    profiles : CountedPart or None
-        What was found of profiles (`hmm.hit_lists.HitCounts`); None if the run searches none.
+    `stages` has one of each name in `STAGES`; `settings` are the configuration of the run:
+    versions, backend, policy, sizes. `match_counts` are None if the run does not count matches,
+    `mapping` if it maps no reads (`mapping.summary`), and `profiles` if it searches none
+    (`hmm.hit_lists.HitCounts`).
     """
 
     def __init__(self) -> None:
@@ -207,7 +178,7 @@ class Stats:
                 stage.peak_memory_bytes = max(stage.peak_memory_bytes, peak)
 
     def _recent_peak(self, now: float) -> int:
-        """Return the peak memory of a moment ago: the system takes milliseconds to tell it."""
+        """Return the peak memory of a moment ago: the system takes milliseconds to find it."""
         if now >= self._peak_expires:
             self._peak = peak_memory()
             # Set last: until then, other threads ask the system too.
@@ -260,23 +231,13 @@ class Stats:
             self.match_counts = found
         self.add(queries_with_match=found.queries_with_match, bases_covered=found.bases_covered)
 
-    def set_mapping(self, found: CountedPart) -> None:
-        """Record what became of the reads, once."""
-        with self._lock:
-            self.mapping = found
-
-    def set_profiles(self, found: CountedPart) -> None:
-        """Record what was found of profiles, once."""
-        with self._lock:
-            self.profiles = found
-
     def taken(self) -> StatsTotals:
-        """Return what has been collected since this was last called, for `add_totals`."""
+        """Return the totals since the last call of this, for `add_totals`."""
         with self._lock:
             stages = {name: replace(stage) for name, stage in self.stages.items() if stage.count}
             found = StatsTotals(self.counts, self.bytes, stages, self.kernels)
             self.counts, self.bytes, self.kernels = {}, {}, {}
-            # Whoever is at a stage adds to the same object when he leaves it.
+            # Threads add their time to the same object when they leave a stage.
             for stage in self.stages.values():
                 stage.seconds, stage.count, stage.cells = 0.0, 0, 0
         return found
@@ -298,15 +259,7 @@ class Stats:
                 total.launches += kernel.launches
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything collected so far, ready for JSON.
-
-        Returns
-        -------
-        dict
-            Keys ``schema_version``, ``settings``, ``counts``, ``files``, ``strands``,
-            ``match_lengths``, ``mapping``, ``profiles``, ``bytes``, ``stages``, ``kernels`` and
-            ``peak_memory_bytes``.
-        """
+        """Return everything collected so far, ready for JSON."""
         with self._lock:
             found = self.match_counts
             return {
@@ -342,10 +295,8 @@ class Stats:
 def peak_memory() -> int:
     """Return the peak resident memory of the process so far in bytes.
 
-    Notes
-    -----
-    The value comes from the operating system's own record if there is one, because the value of
-    `resource` starts with the memory of the parent process.
+    The operating system's own record comes first, because the value of `resource` starts with the
+    memory of the parent process.
     """
     with suppress(OSError), open("/proc/self/status", "rb") as file:
         for line in file:

@@ -36,13 +36,7 @@ def remove_unfinished() -> None:
 
 @contextmanager
 def parts_folder(target: str) -> Iterator[str]:
-    """Make a folder for parts of a file, beside it; it is removed at the end, also of the process.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made.
-    """
+    """Make a folder for parts of a file, beside it; it goes at the end, also of the process."""
     folder = _new_path(os.path.realpath(target)) + "s"
     _unfinished.add(folder)
     try:
@@ -75,19 +69,10 @@ def write_whole_file(path: str, content: bytes, permissions: int | None = None) 
 
 
 class UnfinishedFile:
-    """A new file that appears under its name when `finish` is called.
+    """A new file that appears under its name when `finish` is called; write to its `descriptor`.
 
-    Until then an older file of that name stays as it is.
-
-    Attributes
-    ----------
-    descriptor : int
-        The descriptor to write to.
-
-    Raises
-    ------
-    OSError
-        If no new file can be created in that folder.
+    Until then an older file of that name stays as it is. `OSError` if no new file can be created
+    there.
     """
 
     def __init__(self, target: str, permissions: int | None = None) -> None:
@@ -106,14 +91,9 @@ class UnfinishedFile:
             raise
 
     def finish(self, durable: bool = False) -> None:
-        """Close the file and give it its name.
+        """Close the file and give it its name; if that raises an OSError, call `abandon`.
 
         A durable file gets it when the content is on the disk, and the name is waited for too.
-
-        Raises
-        ------
-        OSError
-            If a step fails; call `abandon` then.
         """
         if durable:
             os.fsync(self.descriptor)

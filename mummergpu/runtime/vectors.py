@@ -9,7 +9,7 @@ from mummergpu.runtime.llvm import address_of, ir
 
 
 def join_turns(values: Iterable[tuple[Any, Any, Any]], before: Any, last: Any) -> None:
-    """Tell the phis of a loop what they are in its first turn, and in each later one.
+    """Give the phis of a loop their values in its first turn, and in each later one.
 
     `before` is the block from which the loop is entered, and `last` the one that ends a turn.
     """
@@ -35,7 +35,7 @@ def each_case(builder: Any, number: Any, values: Sequence[int]) -> Iterator[int]
 
 
 class Vectors:
-    """Writes instructions for registers with so many lanes of so many bits."""
+    """Writes instructions for registers of `lanes` lanes of `bits` bits."""
 
     def __init__(self, builder: Any, bits: int, lanes: int) -> None:
         self.builder = builder
@@ -53,10 +53,10 @@ class Vectors:
         builder, undefined = self.builder, ir.Constant(self.kind, ir.Undefined)
         low = builder.trunc(number, self.element)
         first = builder.insert_element(undefined, low, ir.Constant(ir.IntType(32), 0))
-        return self._shuffled(first, undefined, [0] * self.lanes)
+        return self.shuffled(first, undefined, [0] * self.lanes)
 
     def call(self, name: str, *registers: Any) -> Any:
-        """Return what LLVM's function of a name, such as ``sadd.sat``, makes of registers."""
+        """Call LLVM's function of a name, such as ``sadd.sat``, with registers."""
         return self._call(f"llvm.{name}.v{self.lanes}i{self.bits}", self.kind, registers)
 
     def reduce(self, name: str, register: Any, *, signed: bool) -> Any:
@@ -67,12 +67,12 @@ class Vectors:
         return widen(found, ir.IntType(64))
 
     def shifted_up(self, register: Any, before: Any) -> Any:
-        """Return what the lane before each one has; the first gets the last of `before`."""
-        return self._shuffled(before, register, range(self.lanes - 1, 2 * self.lanes - 1))
+        """Shift lanes up by one; the first gets the last of `before`."""
+        return self.shuffled(before, register, range(self.lanes - 1, 2 * self.lanes - 1))
 
     def shifted_down(self, register: Any, after: Any) -> Any:
-        """Return what the lane after each one has; the last gets the first of `after`."""
-        return self._shuffled(register, after, range(1, self.lanes + 1))
+        """Shift lanes down by one; the last gets the first of `after`."""
+        return self.shuffled(register, after, range(1, self.lanes + 1))
 
     def arrays(self, context: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
         """Return the arguments of an intrinsic at some places, arrays, as pointers to registers."""
@@ -90,8 +90,9 @@ class Vectors:
         """Store a register, which need not be aligned."""
         self.builder.store(value, self.builder.gep(registers, [at]), align=1)
 
-    def _shuffled(self, one: Any, other: Any, order: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(32), self.lanes)
+    def shuffled(self, one: Any, other: Any, order: Sequence[int]) -> Any:
+        """Return the lanes of two registers whose numbers are in `order`."""
+        kind = ir.VectorType(ir.IntType(32), len(order))
         return self.builder.shuffle_vector(one, other, ir.Constant(kind, list(order)))
 
     def _call(self, name: str, result: Any, arguments: Any) -> Any:
@@ -102,7 +103,7 @@ class Vectors:
 
 
 class FloatVectors(Vectors):
-    """Writes instructions for registers with so many lanes of 32 or 64 bits."""
+    """Writes instructions for registers of `lanes` floats of 32 or 64 bits."""
 
     def __init__(self, builder: Any, lanes: int, bits: int = 32) -> None:
         super().__init__(builder, bits, lanes)
@@ -113,7 +114,7 @@ class FloatVectors(Vectors):
         """Return a register with a number in every lane."""
         undefined = ir.Constant(self.kind, ir.Undefined)
         first = self.builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-        return self._shuffled(first, undefined, [0] * self.lanes)
+        return self.shuffled(first, undefined, [0] * self.lanes)
 
     def times_plus(self, one: Any, other: Any, more: Any) -> Any:
         """Return a product plus a register, rounded once where the processor can do so."""
@@ -121,15 +122,15 @@ class FloatVectors(Vectors):
         return self._call(name, self.kind, (one, other, more))
 
     def shifted_by(self, register: Any, lanes: int) -> Any:
-        """Return what the lane so many before each one has; the first ones get 0."""
+        """Shift lanes up by a number of lanes; the first ones get 0."""
         order = range(self.lanes - lanes, 2 * self.lanes - lanes)
-        return self._shuffled(self.constant(0), register, order)
+        return self.shuffled(self.constant(0), register, order)
 
     def sum(self, register: Any) -> Any:
         """Return the sum of all lanes, as many of which are added at once as can be."""
         apart = self.lanes // 2
         while apart:
             order = [(lane + apart) % self.lanes for lane in range(self.lanes)]
-            register = self.builder.fadd(register, self._shuffled(register, register, order))
+            register = self.builder.fadd(register, self.shuffled(register, register, order))
             apart //= 2
         return self.builder.extract_element(register, ir.Constant(ir.IntType(32), 0))

@@ -18,8 +18,73 @@ import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.alphabet import NUCLEOTIDES
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, store_to, types
+
+_LETTER_COUNT: Final = 26
+_TO_LOWER: Final = 0x20
+
+
+class Alphabet(NamedTuple):
+    """The letters of sequences, and their codes.
+
+    Attributes
+    ----------
+    letters : bytes
+        The letter of each code, in upper case: those of single residues, then the letter that
+        stands for any residue, whose code is also that of every other character, and then the
+        letters that stand for several residues.
+    residue_count : int
+        How many letters stand for one residue: 4 for nucleotides, 20 for amino acids. It is also
+        the code of a break.
+    synonyms : tuple of tuple of int
+        Letters that have the code of another one: the letter, and the one before it in `letters`.
+    """
+
+    letters: bytes
+    residue_count: int
+    synonyms: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def residues(self) -> tuple[bytes, ...]:
+        """The letters of each residue, in upper case: its own, and the synonyms of that."""
+        return tuple(
+            bytes([own, *(other for other, letter in self.synonyms if letter == own)])
+            for own in self.letters[: self.residue_count]
+        )
+
+    @property
+    def foreign_letters(self) -> bytes:
+        """The letters, in upper case, that no sequence of this kind has."""
+        known = {*self.letters, *(letter for letter, _ in self.synonyms)}
+        every = range(ord("A"), ord("A") + _LETTER_COUNT)
+        return bytes(letter for letter in every if letter not in known)
+
+    def code_of_byte(self, keeps_letters: bool = False) -> ByteArray:
+        """Return the code of each byte of text, in either case: dtype=uint8, shape=(256,).
+
+        Letters that stand for several residues have codes of their own if they are kept, and are
+        breaks otherwise, as all other bytes are.
+        """
+        table = np.full(256, self.residue_count, dtype=np.uint8)
+        for code, letters in enumerate(self.residues):
+            for letter in letters:
+                table[[letter, letter | _TO_LOWER]] = code
+        if keeps_letters:
+            for code in range(self.residue_count + 1, len(self.letters)):
+                letter = self.letters[code]
+                if letter != self.letters[self.residue_count]:
+                    table[[letter, letter | _TO_LOWER]] = code
+        return table
+
+
+NUCLEOTIDES: Final = Alphabet(b"ACGTNSWNRYKMBVDH", 4, ((ord("U"), ord("T")),))
+"""DNA and RNA. The bases that S, W and N stand for are their own complements; from R on, the codes
+of two complements differ in their lowest bit (the second N fills a gap)."""
+
+AMINO_ACIDS: Final = Alphabet(b"ACDEFGHIKLMNPQRSTVWY-BJZOUX*~", 20)
+"""Proteins, in the order of HMMER's Easel library: behind the gap, letters that stand for several
+residues or rare ones, then what is no residue."""
+
 
 CodeArray = ByteArray
 
@@ -124,7 +189,7 @@ def with_margins(codes: CodeArray) -> CodeArray:
 
 
 def empty_with_margins(base_count: int) -> CodeArray:
-    """Return an unfilled array for so many bases, with `MARGIN` breaks on both sides."""
+    """Return an unfilled array for `base_count` bases, with `MARGIN` breaks on both sides."""
     padded = np.empty(base_count + 2 * MARGIN, dtype=np.uint8)
     fill_margins(padded)
     return padded
@@ -164,8 +229,7 @@ def _reverse_complement_lanes(
         # 3 less a base is the base with both of its bits turned.
         turned = builder.select(is_base, ir.Constant(lanes_type, [3] * STEP), others)
         lanes = builder.xor(lanes, turned)
-        target = address_of(context, builder, lanes_type, signature.args[2], *arguments[2:])
-        builder.store(lanes, target, align=1)
+        store_to(context, builder, lanes, signature.args[2], *arguments[2:])
         return context.get_dummy_value()
 
     return types.void(codes, types.int64, result, types.int64), generate
@@ -217,3 +281,12 @@ def write_reverse_complements(codes: CodeArray, offsets: Int64Array, result: Cod
             reverse_complement_lanes(codes, end - done - STEP, result, begin + done)
         # The last step may overlap the one before and write the same codes again.
         reverse_complement_lanes(codes, begin, result, end - STEP)
+
+
+@jit
+def longest_of(offsets: Int64Array) -> int:
+    """Return the length of the longest of the sequences between offsets, 0 if there is none."""
+    longest = 0
+    for sequence in range(offsets.size - 1):
+        longest = max(longest, offsets[sequence + 1] - offsets[sequence])
+    return longest

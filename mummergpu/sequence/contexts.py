@@ -2,8 +2,8 @@
 
 A context has `CONTEXT_BASES` bases before a k-mer and as many after it, seen along the strand on
 which the k-mer is the lower number. So where two k-mers agree, or one agrees with the reverse
-complement of the other, the contexts tell how far the agreement goes beyond them, without the
-sequences. A break counts as some base, and the context tells that it has one.
+complement of the other, the contexts show how far the agreement goes beyond them, without the
+sequences. A break counts as some base, and a bit of the context marks it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import inline
+from mummergpu.runtime.jit import inline, lowest_bit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.extension import codes_as_word
 
@@ -28,7 +27,7 @@ _ALL: Final = np.uint64(0xFFFFFFFF)
 _BREAKS: Final = np.uint64(0x0404040404040404)
 
 BROKEN: Final = np.uint64(1 << 32)
-"""The bit of a context that tells of a break."""
+"""The bit of a context that marks a break."""
 _SIDE_BITS: Final = np.uint64(2 * CONTEXT_BASES)
 
 
@@ -82,7 +81,7 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
 
 @inline
 def sides_mask(before: int, after: int) -> np.uint64:
-    """Return the bits of a context that so many bases before and after the k-mer take."""
+    """Return the bits of a context that `before` and `after` bases beside the k-mer take."""
     one = np.uint64(1)
     mask = (one << np.uint64(2 * before)) - one
     return mask | ((one << np.uint64(2 * after)) - one) << _SIDE_BITS

@@ -3,6 +3,10 @@
 Codes are compared one vector register at a time, and a k-mer is read as two words. These
 reads can touch up to `MARGIN` codes before the first and after the last code of interest.
 Sequences are therefore copied with a margin of breaks on both sides (`with_margins`).
+
+Functions whose names end in ``_reversed`` compare with the reverse complement of the other sequence
+without making it: to the right of a base of the first sequence come the complements of the bases to
+the left of a base of the second one.
 """
 
 from __future__ import annotations
@@ -12,8 +16,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.runtime.bits import bit_count
-from mummergpu.runtime.jit import as_int64, inline
+from mummergpu.runtime.jit import as_int64, bit_count, inline
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
@@ -33,7 +36,7 @@ _EIGHTS: Final = np.uint64(0xFFFF)
 
 FOUR: Final = 4
 _FOUR_BASES: Final = np.uint64(0x03030303)
-"""The bits of a word that tell the bases of `four_before`."""
+"""The bits of a word that hold the bases of `four_before`."""
 
 
 def _bytes() -> Any:
@@ -69,7 +72,7 @@ def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> 
 
 
 def differences(before: int) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return what makes a mask of the bases that differ, or are a break in one sequence."""
+    """Return a function that masks the bases that differ, or are a break in one sequence."""
 
     def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, at, other, other_at = arguments
@@ -185,10 +188,11 @@ def is_near(
     behind: int,
     most: int,
 ) -> bool:
-    """Return whether at most so many bases differ before and behind `bases` that match.
+    """Return whether at most `most` bases differ beside `bases` that match.
 
-    So many are compared there, where a break differs. Both sequences have margins, which the
-    indices of the first bases that match include; one may end in its margin before the other does.
+    `before` bases before them and `behind` after them are compared; a break differs. Both sequences
+    have margins, which the indices of the first bases that match include; one may end in its margin
+    before the other does.
     """
     # From the match on: what lies in a margin differs, so that no more than one step does.
     found, done = as_int64(0), as_int64(0)
@@ -278,3 +282,58 @@ def extend_match(
     ):
         length += 1
     return length
+
+
+def _unpaired(before: int, other_before: int) -> Callable[[Any, Any, Any, Any], Any]:
+    """Return a function that masks the bases that do not pair, the first with the last."""
+
+    def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, at, other, other_at = arguments
+        lanes = load_lanes(context, builder, signature.args[0], one, at, before)
+        others = load_lanes(context, builder, signature.args[2], other, other_at, other_before)
+        order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
+        # Three less a break is no code, so a break differs from everything.
+        others = builder.sub(
+            ir.Constant(lanes.type, [3] * STEP), builder.shuffle_vector(others, others, order)
+        )
+        return builder.bitcast(builder.icmp_unsigned("!=", lanes, others), ir.IntType(STEP))
+
+    return differs
+
+
+_pair_lanes_right = counting(_unpaired(0, STEP), True)
+_pair_lanes_left = counting(_unpaired(STEP, 0), False)
+
+
+@inline
+def extend_right_reversed(
+    one: CodeArray, at: int, other: CodeArray, other_end: int, most: int
+) -> int:
+    """Return how many bases from a position on pair with those before a position of the other.
+
+    Both sequences have margins, which the indices include. The base before `other_end` is compared
+    first. At most `most` bases are counted.
+    """
+    equal = 0
+    while True:
+        run = _pair_lanes_right(one, at + equal, other, other_end - equal)
+        if run < STEP or equal + STEP >= most:
+            return min(equal + run, most)
+        equal += STEP
+
+
+@inline
+def extend_left_reversed(
+    one: CodeArray, at: int, other: CodeArray, other_at: int, most: int
+) -> int:
+    """Return how many bases before a position pair with those from a position of the other on.
+
+    Both sequences have margins, which the indices include. The base before `at` is compared first.
+    At most `most` bases are counted.
+    """
+    equal = 0
+    while True:
+        run = _pair_lanes_left(one, at - equal, other, other_at + equal)
+        if run < STEP or equal + STEP >= most:
+            return min(equal + run, most)
+        equal += STEP

@@ -34,19 +34,19 @@ class MemColumns(NamedTuple):
     Attributes
     ----------
     offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the rows of each query begin, and where those of the last query end. Within a
-        query, rows ascend by query start, then by reference start; in the matches of a mapper they
-        are in any order.
+        Where the rows of each query begin, and where those of the last query end. Within a query,
+        rows ascend by query start, then by reference start; in the matches of a mapper they are in
+        any order.
     query_starts : ndarray, dtype=int64, shape=(n_mems,)
-        0-based, on the strand that was searched: on the reverse strand, positions count
-        from the first base of the reverse complement.
+        0-based, on the strand that was searched: on the reverse strand, positions count from the
+        first base of the reverse complement.
     reference_starts : ndarray, dtype=int64, shape=(n_mems,)
         0-based, in the joined reference.
     lengths : ndarray, dtype=int64, shape=(n_mems,)
         In bases.
     seeds : ndarray, dtype=uint8, shape=(n_queries,)
-        Of so many disjoint seeds of each query all matches are there, where others were left out
-        (`seed_rule`); `ALL_SEEDS` if none were. Empty if that is so of all queries.
+        The number of disjoint seeds of each query whose matches are all there, if others were left
+        out (`seed_rule`); `ALL_SEEDS` if none were. Empty if that is so of all queries.
     """
 
     offsets: Int64Array

@@ -16,12 +16,7 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 RankArray = UInt32Array
@@ -42,7 +37,7 @@ _SECOND_FACTOR: Final = np.uint32(0x846CA68B)
 
 
 def new_workspace() -> Workspace:
-    """Return what `find_minimizers` works in; one thread uses it at a time."""
+    """Return scratch memory for `find_minimizers`; one thread uses it at a time."""
     room = CHUNK + 4 * MAXIMUM_WINDOW
     ranks, one, other = (np.empty(room, dtype=np.uint32) for _ in range(3))
     return ranks, one, other, np.empty(room, dtype=np.uint8)
@@ -197,5 +192,5 @@ def write_ranks(
 
 
 def minimizers_expected(bases: int, window: int) -> int:
-    """Return how many minimizers a random sequence of so many bases has."""
+    """Return how many minimizers a random sequence of `bases` bases has."""
     return 2 * bases // (window + 1) + 1

@@ -1,7 +1,7 @@
 """Picked k-mers: of some that lie side by side, the one that their bases choose.
 
 Wherever the same bases lie, the same k-mer of them is picked. So where a table lists the picked
-k-mers of a reference, one lookup tells where all of these bases occur, and not one for each k-mer.
+k-mers of a reference, one lookup finds where all of these bases occur, not one for each k-mer.
 The choice is that of mod-minimizers: of all shorter words of the bases, the one of the lowest rank
 is taken, and where it begins, modulo the number of k-mers, is where the picked k-mer does. With
 words as long as k-mers that is the minimizer; there are more of shorter ones, so that fewer k-mers
@@ -19,17 +19,12 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.arrays import UInt64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import BREAKS, codes_as_word, packed
 
 MAX_BASES: Final = 32
-"""K-mers of which one is picked have at most so many bases together: those of a word of 64 bits."""
+"""The most bases of the k-mers of which one is picked, together: those of a word of 64 bits."""
 
 SHORTEST_WORD: Final = 4
 """The fewest bases of a word: with fewer, too many words have the lowest rank."""
@@ -44,7 +39,7 @@ _RANK_BITS: Final = np.uint64(0xFFFFFFC0)
 
 @inline
 def word_length(kmer_length: int, kmers: int) -> int:
-    """Return how many bases the words have by which one of so many k-mers is picked."""
+    """Return the bases of the words by which one of `kmers` k-mers is picked."""
     if kmer_length <= SHORTEST_WORD:
         return kmer_length
     return SHORTEST_WORD + (kmer_length - SHORTEST_WORD) % kmers
@@ -76,7 +71,7 @@ def lowest_rank(bases: np.uint64, words: int, mask: np.uint64) -> np.uint64:
 
 @inline
 def word_mask(length: int) -> np.uint64:
-    """Return the bits of a word of so many bases."""
+    """Return the bits of a word of `length` bases."""
     return (np.uint64(1) << np.uint64(2 * length)) - np.uint64(1)
 
 

@@ -37,7 +37,7 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 MAX_SEEDS: Final = 32
-"""So many windows of a read are counted, the first ones: as many as a device's warp has lanes."""
+"""The windows of a read that are counted, the first ones: as many as a device's warp has lanes."""
 
 ANYWHERE: Final = 32
 """How many times as many matches are kept if they may begin anywhere."""
@@ -46,10 +46,10 @@ NEAR: Final = 3
 """How many times as many of these may be near."""
 
 NEAR_EDITS: Final = 4
-"""In so many bases at most a read differs from the reference where it is near."""
+"""The most bases in which a read differs from the reference where it is near."""
 
 MAX_OVERLAPPING: Final = 512
-"""So many windows that overlap."""
+"""The windows that are counted if they overlap."""
 
 THINNING_BITS: Final = 32
 THINNING_FACTOR: Final = 2654435769
@@ -118,7 +118,7 @@ class Seeds(NamedTuple):
 
 
 def new_seed_room(most: int = 0) -> SeedRoom:
-    """Return room for the seeds of a read, and for so many places of one that occurs too often."""
+    """Return room for the seeds of a read, and for `most` places of one that occurs too often."""
     size = max(MAX_SEEDS, MAX_OVERLAPPING)
     kept = KEPT_SEEDS if 0 < most <= MAX_KEPT_PLACES else 0
     room = SeedRoom(

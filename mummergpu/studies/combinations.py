@@ -23,19 +23,11 @@ TEXTURE_FLAGS: Final = ("query_texture", "reference_texture", "tree_texture")
 
 @frozen
 class PlannedRun:
-    """A run that a sweep will make.
-
-    Attributes
-    ----------
-    kind : str
-        ``run``, ``control`` or ``profile`` (`records.SweepRun`).
-    repeat : int
-        The number of the run among those of the same policy and kind.
-    """
+    """A run that a sweep will make."""
 
     policy: str
-    kind: str
-    repeat: int
+    kind: str  # ``run``, ``control`` or ``profile`` (`records.SweepRun`)
+    repeat: int  # The number of the run among those of the same policy and kind
 
 
 def every_policy() -> list[str]:
@@ -67,23 +59,11 @@ def differing_policies(backend: str) -> list[str]:
 
 
 def choose_policies(text: str, backend: str) -> list[str]:
-    """Return the combinations that the user asks for.
+    """Return the combinations that the user asks for: ``all``, or codes separated by commas.
 
-    Parameters
-    ----------
-    text : str
-        ``all``, or codes separated by commas. A code may be a pattern, such as ``T*`` or ``*n``,
-        which stands for all combinations that differ on the backend and match it.
-
-    Returns
-    -------
-    list of str
-        Each code once, in the order of `every_policy`; the control is always among them.
-
-    Raises
-    ------
-    OptionError
-        If a code is not valid, or a pattern matches nothing.
+    A code may be a pattern, such as ``T*`` or ``*n``, which stands for all combinations that differ
+    on the backend and match it. Each code comes once, in the order of `every_policy`; the control
+    is always among them.
     """
     differing = differing_policies(backend)
     if text == ALL:

@@ -14,9 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.program import BLOCK_THREADS, ProgramSource
-from mummergpu.cuda.sources import read_sources
 from mummergpu.index.tree.layout import zeros_aligned
 from mummergpu.runtime.arrays import Int64Array, UInt64Array
 from mummergpu.runtime.jit import as_index, as_int64, jit, prefetch
@@ -46,7 +45,7 @@ WordArray = UInt64Array
 def device_gathers(
     device: Device, cache: KernelCache, table_bytes: int, runs: int
 ) -> dict[str, float]:
-    """Measure a device with a table of about so many bytes.
+    """Measure a device with a table of about `table_bytes`.
 
     Return the records read in a second, the median of the runs: ``merged`` for whole records,
     ``split`` for their halves in two tables, ``half`` for one half of each.
@@ -55,8 +54,7 @@ def device_gathers(
     threads = device.resident_blocks * BLOCK_THREADS
     rates = {}
     with device.current():
-        cubin = cache.cubin(read_sources(), GATHER_PROGRAM, device.architecture)
-        program = device.load(cubin)
+        program = Programs(device, cache).load(GATHER_PROGRAM)
         stream = device.new_stream()
         table, result = device.allocate(records * RECORD_BYTES), device.allocate(4)
         words = records * RECORD_BYTES // 4
@@ -118,12 +116,7 @@ def fill_table(table: WordArray) -> None:
 
 @jit
 def follow_records(
-    table: WordArray,
-    records: int,
-    stride: int,
-    second: int,
-    addresses: Int64Array,
-    gathers: int,
+    table: WordArray, records: int, stride: int, second: int, addresses: Int64Array, gathers: int
 ) -> int:
     """Follow chains of random addresses, one step of each in turn; return a number that needs all.
 

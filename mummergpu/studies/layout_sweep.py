@@ -7,33 +7,40 @@ of the control. A sweep that was interrupted goes on where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page
-from mummergpu.index.tree.flatten import TreePage
+from mummergpu.index.tree.flatten import TreePage, flatten_tree, order_nodes
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
-from mummergpu.index.tree_index import TreeIndex, tree_bytes
+from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
+from mummergpu.index.tree_index import TreeIndex, page_codes, tree_bytes
+from mummergpu.input.reference import Reference
+from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.runtime.memory import MemoryBudget, free_memory
 from mummergpu.runtime.progress import Messages
+from mummergpu.sequence.codes import BREAK
 from mummergpu.studies.combinations import CONTROL, PlannedRun, by_layout, order_of_visits
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.measurement import Measurer
-from mummergpu.studies.records import SweepInput, SweepRun, SweepSetup
+from mummergpu.studies.records import StudyRun, SweepInput, SweepRun, SweepSetup
 from mummergpu.studies.searcher import StudySearcher
-from mummergpu.studies.subject import StudyRun
-from mummergpu.studies.sweep_folder import SweepFolder
-from mummergpu.studies.sweeping import Sweeping, still_missing
-from mummergpu.studies.tree_store import TreeStore, layouts_that_fit
+from mummergpu.studies.sweeping import SweepFolder, Sweeping, still_missing
 from mummergpu.version import __version__
 
 DEVICE_ROUNDS: Final = 2
@@ -43,37 +50,21 @@ takes longer than the search."""
 
 @frozen
 class SweepOptions:
-    """What a sweep measures, and how often.
+    """What a sweep measures, and how often."""
 
-    Attributes
-    ----------
-    policies : tuple of str
-        The codes of the combinations, with the control among them.
-    control_runs : int
-        The further runs of the control.
-    seed : int
-        The start of the random order.
-    profile : bool
-        Whether one further run of each combination counts the visited nodes, on a GPU.
-    trees : TreeOptions
-        The pages and the format of the trees; its policy is not used.
-    """
-
-    policies: tuple[str, ...]
+    policies: tuple[str, ...]  # The codes of the combinations, with the control among them
     runs: int = 5
-    control_runs: int = 10
+    control_runs: int = 10  # The further runs of the control
     seed: int = 1
+    # Whether one further run of each combination counts the visited nodes, on a GPU.
     profile: bool = False
     threads: int = 1
+    # The pages and the format of the trees; its policy is not used.
     trees: TreeOptions = field(default_factory=TreeOptions)
 
 
 def sweep(
-    data: DataSet,
-    options: SweepOptions,
-    searcher: StudySearcher,
-    folder: Path,
-    progress: Messages,
+    data: DataSet, options: SweepOptions, searcher: StudySearcher, folder: Path, progress: Messages
 ) -> int:
     """Measure all combinations of policies on a data set; return how many runs were made now.
 
@@ -182,7 +173,8 @@ def _setup(
 ) -> SweepSetup:
     from mummergpu.index.format import digest_of
 
-    page_bytes = tree_bytes(_largest(index.pages), data.reference.base_count, index.layout)
+    largest = max(page.end - page.begin for page in index.pages)
+    page_bytes = tree_bytes(largest, data.reference.base_count, index.layout)
     known = records.setup
     gathers = (
         known.machine.gathers_per_second
@@ -220,10 +212,6 @@ def _pages(count: int) -> str:
     return "one page" if count == 1 else f"{count} pages"
 
 
-def _largest(pages: list[Page]) -> int:
-    return max(page.end - page.begin for page in pages)
-
-
 def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:
     """Divide the layouts into batches whose trees fit in memory, with room for one more.
 
@@ -231,3 +219,90 @@ def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:
     """
     at_once = max(1, fitting - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
+
+
+SHARE_OF_MEMORY: Final = 0.8
+"""The share of free memory that flat trees may take together."""
+
+MapFunction = Callable[..., Iterable[Any]]
+
+
+class TreeStore:
+    """Keeps the grown trees of all pages, and flattens them in any layout.
+
+    `build_seconds` is what growing them took, summed over the pages.
+    """
+
+    def __init__(self, reference: Reference, pages: list[Page], map_function: MapFunction) -> None:
+        self.pages = pages
+        self._reference = reference
+        self._map = map_function
+        warm_up()
+        timed = list(map_function(self._grow, pages))
+        self._grown = [grown for grown, _ in timed]
+        self.build_seconds = sum(seconds for _, seconds in timed)
+        self._orders: dict[bool, tuple[list[Int32Array], float]] = {}
+
+    def flatten(self, layout: Layout) -> tuple[list[TreePage], dict[str, float]]:
+        """Return the pages with their trees in a layout, and the seconds of the stages.
+
+        These are ``build``, ``order`` and ``flatten``, summed over the pages.
+        """
+        orders, order_seconds = self._ordered(layout.node_reordering)
+        timed = list(self._map(partial(self._flatten, layout), self.pages, self._grown, orders))
+        seconds = {
+            "build": self.build_seconds,
+            "order": order_seconds,
+            "flatten": sum(seconds for _, seconds in timed),
+        }
+        return [page for page, _ in timed], seconds
+
+    def _ordered(self, reordered: bool) -> tuple[list[Int32Array], float]:
+        if reordered not in self._orders:
+            timed = list(self._map(partial(_order, reordered), self._grown))
+            self._orders[reordered] = (
+                [order for order, _ in timed],
+                sum(each for _, each in timed),
+            )
+        return self._orders[reordered]
+
+    def _grow(self, page: Page) -> tuple[GrownTree, float]:
+        began = time.perf_counter()
+        grown = grow_tree(page_codes(self._reference, page))
+        return grown, time.perf_counter() - began
+
+    def _flatten(
+        self, layout: Layout, page: Page, grown: GrownTree, order: Int32Array
+    ) -> tuple[TreePage, float]:
+        codes = self._reference.codes
+        base_before = int(codes[page.begin - 1]) if page.begin > 0 else BREAK
+        began = time.perf_counter()
+        tree = flatten_tree(grown, order, layout, base_before)
+        return TreePage(page, tree, codes), time.perf_counter() - began
+
+
+def layouts_that_fit(index: TreeIndex) -> int:
+    """Return how many layouts of all pages of an index fit in free memory together, at least 1."""
+    leaves = index.reference.base_count
+    layout_bytes = sum(
+        tree_bytes(page.end - page.begin, leaves, index.layout) for page in index.pages
+    )
+    return max(1, int(free_memory() * SHARE_OF_MEMORY) // max(1, layout_bytes))
+
+
+def warm_up() -> None:
+    """Build a tiny tree in every layout, so that no compilation is timed later."""
+    some = random.Random(1)
+    codes = np.append(np.array(some.choices(range(4), k=200), dtype=np.uint8), np.uint8(BREAK))
+    grown = grow_tree(codes)
+    for reordered in (False, True):
+        order = order_nodes(grown, reordered)
+        for wide in (False, True):
+            for merged, flat in product((False, True), repeat=2):
+                flatten_tree(grown, order, Layout(merged, flat, flat, reordered, wide), BREAK)
+
+
+def _order(reordered: bool, grown: GrownTree) -> tuple[Int32Array, float]:
+    began = time.perf_counter()
+    order = order_nodes(grown, reordered)
+    return order, time.perf_counter() - began

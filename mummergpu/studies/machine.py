@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mummergpu.cuda.driver import DeviceFacts, driver_facts
 from mummergpu.runtime.memory import total_memory
-from mummergpu.studies.subject import SweepMachine
+from mummergpu.studies.records import SweepMachine
 
 if TYPE_CHECKING:
     from mummergpu.cuda.device import Device
@@ -78,7 +78,7 @@ def _clocks(facts: DeviceFacts) -> dict[str, float]:
 
 
 def _kernel_driver() -> dict[str, str]:
-    """Return the version of NVIDIA's driver in the kernel, if the system tells it."""
+    """Return the version of NVIDIA's driver in the kernel, if the system has it."""
     try:
         with open("/proc/driver/nvidia/version", encoding="utf-8", errors="replace") as file:
             words = file.readline().split()

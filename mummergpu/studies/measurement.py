@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,8 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
-from mummergpu.studies.records import SweepRun
+from mummergpu.studies.records import KernelRecord, SweepRun
 from mummergpu.studies.searcher import StudySearcher
-from mummergpu.studies.subject import KernelRecord
 
 WARM_UP_QUERIES: Final = 1 << 12
 """The queries that are searched after trees were loaded, before a run is timed: the first search
@@ -165,24 +164,17 @@ class MemDigest:
         return "".join(f"{checksum:08x}" for each in self._checksums.values() for checksum in each)
 
 
-class Snapshot:
+class Snapshot(NamedTuple):
     """The costs that a run's statistics hold at one time, by name."""
 
-    def __init__(
-        self,
-        seconds: dict[str, float],
-        kernels: dict[str, KernelRecord],
-        bytes: dict[str, int],
-        counts: dict[str, int],
-    ) -> None:
-        self.seconds = seconds
-        self.kernels = kernels
-        self.bytes = bytes
-        self.counts = counts
+    seconds: dict[str, float]
+    kernels: dict[str, KernelRecord]
+    bytes: dict[str, int]
+    counts: dict[str, int]
 
     @classmethod
     def of(cls, stats: Stats) -> Snapshot:
-        """Return what the statistics hold now."""
+        """Return the present costs."""
         report = stats.as_dict()
         kernels = {}
         for name, kernel in report["kernels"].items():
@@ -194,7 +186,7 @@ class Snapshot:
         return cls(seconds, kernels, report["bytes"], report["counts"])
 
     def since(self, before: Snapshot) -> Snapshot:
-        """Return what was added since an earlier snapshot, without kernels that did not run."""
+        """Return the costs since an earlier snapshot, without kernels that did not run."""
         kernels = {}
         for name, kernel in self.kernels.items():
             earlier = before.kernels.get(name, KernelRecord(0.0, 0))

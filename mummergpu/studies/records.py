@@ -11,7 +11,7 @@ import gzip
 import json
 import statistics
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -20,14 +20,176 @@ from mummergpu.errors import InputError, OptionError
 from mummergpu.input.bytes.files import reading
 from mummergpu.runtime.frozen import frozen
 from mummergpu.studies.combinations import CONTROL, checked_code, every_policy
-from mummergpu.studies.profiles.records import PROFILES, ProfileRun, ProfileSetup, ProfileSweep
-from mummergpu.studies.subject import (
-    KernelRecord,
-    StudyRun,
-    StudySetup,
-    Subject,
-    SweepMachine,
+
+
+@frozen
+class KernelRecord:
+    """The cost of one kernel in one run, and the resources that the driver reports."""
+
+    milliseconds: float  # The device time, summed over launches
+    launches: int
+    # The number of nodes that its threads visited, if they were counted.
+    node_visits: int | None = None
+    # Registers and bytes of local memory of a thread, and shared bytes of a block; None if they
+    # were not asked for.
+    registers: int | None = None
+    local_bytes: int | None = None
+    shared_bytes: int | None = None
+    # The resident threads of a multiprocessor, as a share of the most that it supports.
+    occupancy: float | None = None
+
+
+@frozen
+class StudyRun:
+    """One measured run of one policy."""
+
+    KERNEL_STAGES: ClassVar[tuple[str, ...]] = ()
+
+    position: int  # The number of the run in the order of the sweep, counted from 0
+    policy: str  # The code of the policies, such as ``Tn``
+    # ``run`` for the runs that count, ``control`` for the further runs of the control between them,
+    # ``profile`` for a run whose kernels count the nodes that they visit; its times do not count.
+    kind: str
+    repeat: int  # The number of this run among those of the same policy and kind, counted from 0
+    seconds: dict[str, float]
+    kernels: dict[str, KernelRecord]  # The kernels of a GPU by name; empty on the processor
+    bytes: dict[str, int]  # What was copied, and what lies in memory
+    digest: str  # The hash of all that was found
+
+    @property
+    def kernel_seconds(self) -> float:
+        """The seconds of all kernels: the sum over `KERNEL_STAGES`."""
+        return sum(self.seconds.get(stage, 0.0) for stage in self.KERNEL_STAGES)
+
+
+@frozen
+class SweepMachine:
+    """The machine of a sweep, and the versions of what ran on it."""
+
+    backend: str  # ``cpu`` or ``cuda``
+    device: str
+    architecture: str  # The architecture of the GPU, such as ``sm_90``, or of the processor
+    memory_bytes: int  # The memory of the device, or of the machine
+    multiprocessors: int  # Those of the GPU; 0 on the processor
+    threads: int  # The threads of the host that search
+    # The highest clocks of the device by name, where the driver has them.
+    clocks_megahertz: dict[str, float]
+    versions: dict[str, str]  # The versions of the driver, CUDA, Python and the libraries
+    # How many records at random addresses the device reads in a second, each named by the one
+    # before it: ``merged`` for whole nodes, ``split`` for their halves in two tables. The table has
+    # the size of the tree of a page. Empty if it was not measured.
+    gathers_per_second: dict[str, float]
+
+    @property
+    def uses_pycuda(self) -> bool:
+        """Whether the GPU is used through PyCUDA."""
+        return "pycuda" in self.versions
+
+
+@frozen
+class StudySetup:
+    """All that the runs of a sweep have in common, but for what they search."""
+
+    program: str
+    date: str  # The day on which the sweep began, as in 2026-01-31
+    # The codes of the policies that are measured; the control is among them.
+    policies: tuple[str, ...]
+    runs: int
+    control_runs: int
+    seed: int
+    profile: bool
+    machine: SweepMachine
+
+
+@frozen
+class Subject:
+    """What a study is about: suffix trees, or filters of profiles."""
+
+    name: str
+    every: Callable[[], Sequence[str]]  # Returns the codes of all policies, in their order
+    # Returns the code of a policy as a sweep writes it; raises `OptionError` if it is none.
+    checked: Callable[[str], str]
+    controls: Mapping[str, str]  # The policy that all others are compared with, by backend
+    # The records of what is searched, of what all runs have in common, and of a run.
+    input_type: type
+    setup_type: type[StudySetup]
+    run_type: type[StudyRun]
+
+
+@frozen
+class ProfileRun(StudyRun):
+    """One measured run of one policy of profile filters.
+
+    Its stages: ``filter`` is the kernel of the policy (on the processor, all threads summed),
+    ``again`` that of the proteins that tiles leave to a warp each, ``search`` the wall-clock time
+    with the scores' copy to the host.
+    """
+
+    KERNEL_STAGES: ClassVar[tuple[str, ...]] = ("filter", "again")
+
+    again: int  # The proteins that tiles left to another filter
+
+
+@frozen
+class ProfileInput:
+    """The profile and the proteins that all runs of a sweep compare."""
+
+    name: str
+    digest: str  # The hash of its scores and of the proteins
+    nodes: int
+    proteins: int
+    residues: int
+    longest: int
+    median_length: int
+    left_out: int  # The proteins that were left out: empty ones, and those with marks
+
+    @property
+    def cells(self) -> int:
+        """The residues times the nodes."""
+        return self.nodes * self.residues
+
+
+@frozen
+class ProfileSetup(StudySetup):
+    """All that the runs of a sweep of profile filters have in common."""
+
+    input: ProfileInput
+
+
+@frozen
+class ProfileSweep:
+    """A sweep of profile filters as it was read from its folder, its runs in their order."""
+
+    folder: Path
+    setup: ProfileSetup
+    runs: tuple[ProfileRun, ...]
+
+
+def _every_policy() -> Sequence[str]:
+    # Studies of trees need no filters.
+    from mummergpu.studies.profiles.policies import every_policy
+
+    return every_policy()
+
+
+def _checked_policy(code: str) -> str:
+    from mummergpu.studies.profiles.policies import policy_of
+
+    return policy_of(code).code
+
+
+PROFILES: Final = Subject(
+    "profiles",
+    _every_policy,
+    _checked_policy,
+    # `policies.CONTROLS`.
+    {"cuda": "g1crggg", "cpu": "S16"},
+    ProfileInput,
+    ProfileSetup,
+    ProfileRun,
 )
+"""The filters of profiles."""
+
 
 SCHEMA_VERSION: Final = 1
 """Increased when a key changes its name or meaning."""
@@ -63,13 +225,7 @@ KERNEL_STAGES: Final = ("match", "print", "ordering")
 
 @frozen
 class SweepRun(StudyRun):
-    """One measured run of one combination of policies of trees.
-
-    Attributes
-    ----------
-    mems, candidate_matches : int
-        The numbers of matches and candidate matches.
-    """
+    """One measured run of one combination of policies of trees."""
 
     KERNEL_STAGES: ClassVar[tuple[str, ...]] = KERNEL_STAGES
 
@@ -79,45 +235,22 @@ class SweepRun(StudyRun):
 
 @frozen
 class SweepInput:
-    """The reference and the queries that all runs of a sweep search.
+    """The reference and the queries that all runs of a sweep search."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the workload, or of the reference file without its folder.
-    reference_digest, query_digest : str
-        Hashes of the reference (names and bases) and of the queries (bases and their borders).
-    reference_bases, reference_records : int
-        The length of the reference in bases, and its number of records.
-    query_bases, query_count : int
-        The number of bases of all queries, and of queries.
-    median_query_length : int
-        The median length of a query in bases.
-    minimum_length : int
-        The fewest bases of a match.
-    strands : tuple of str
-        ``forward``, ``reverse``, or both.
-    pages : int
-        The number of pages of the reference.
-    page_size : int
-        The most bases of a page.
-    address_bits : int
-        24 for the paper's format of nodes, 32 for the wide format.
-    """
-
-    name: str
+    name: str  # The name of the workload, or of the reference file without its folder
+    # Hashes of the reference (names and bases) and of the queries (bases and their borders).
     reference_digest: str
     query_digest: str
     reference_bases: int
     reference_records: int
     query_bases: int
     query_count: int
-    median_query_length: int
-    minimum_length: int
-    strands: tuple[str, ...]
+    median_query_length: int  # The median length of a query in bases
+    minimum_length: int  # The fewest bases of a match
+    strands: tuple[str, ...]  # ``forward``, ``reverse``, or both
     pages: int
-    page_size: int
-    address_bits: int
+    page_size: int  # The most bases of a page
+    address_bits: int  # 24 for the paper's format of nodes, 32 for the wide format
 
 
 @frozen
@@ -129,16 +262,11 @@ class SweepSetup(StudySetup):
 
 @frozen
 class Sweep:
-    """A sweep as it was read from its folder.
-
-    Attributes
-    ----------
-    runs : tuple of SweepRun
-        Its runs, in the order in which they were made. A sweep that was interrupted lacks some.
-    """
+    """A sweep as it was read from its folder."""
 
     folder: Path
     setup: SweepSetup
+    # As they were made; a sweep that was interrupted lacks some.
     runs: tuple[SweepRun, ...]
 
 
@@ -172,14 +300,6 @@ def read_study(folder: Path) -> Sweep | ProfileSweep:
     return Sweep(folder, setup, tuple(one for one in runs if isinstance(one, SweepRun)))
 
 
-def read_sweep(folder: Path) -> Sweep:
-    """Read the folder of a sweep of trees, as `read_study` does."""
-    study = read_study(folder)
-    if not isinstance(study, Sweep):
-        raise InputError("is a sweep of profiles, not of trees", str(folder / SETUP_FILE))
-    return study
-
-
 def median_seconds(folder: Path) -> dict[str, float]:
     """Return the median seconds of the kernels by policy, from the folder of a sweep."""
     times: dict[str, list[float]] = {}
@@ -188,11 +308,6 @@ def median_seconds(folder: Path) -> dict[str, float]:
         if run.kind != "profile":
             times.setdefault(run.policy, []).append(run.kernel_seconds)
     return {code: statistics.median(found) for code, found in times.items()}
-
-
-def read_setup(folder: Path) -> StudySetup:
-    """Read what the runs of a sweep have in common; raise `InputError` if it is not valid."""
-    return setup_and_subject(folder)[0]
 
 
 def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:
@@ -272,7 +387,7 @@ def run_text(run: StudyRun) -> str:
 
 
 def _with_last(value: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return an object with one of its keys behind the others."""
+    """Return an object with one of its keys after the others."""
     return {name: one for name, one in value.items() if name != key} | {key: value[key]}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +16,7 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.memory import keep_freed_memory
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.machine import device_facts, processor_facts
-from mummergpu.studies.subject import SweepMachine
+from mummergpu.studies.records import SweepMachine
 
 if TYPE_CHECKING:
     from mummergpu.matching.tree.cuda import TreeCudaBackend
@@ -30,49 +29,8 @@ GATHER_RUNS: Final = 5
 MapFunction = Callable[..., Iterable[Any]]
 
 
-class StudySearcher(ABC):
-    """A backend that searches trees in any layout, one after the other.
-
-    Attributes
-    ----------
-    stats : Stats
-        The statistics that the backend writes to.
-    is_device : bool
-        Whether it is a GPU.
-    block_size : int
-        About how many bases a block of queries should have.
-    """
-
-    backend: Backend[TreePage]
-    stats: Stats
-    is_device: bool
-    block_size: int
-
-    @abstractmethod
-    def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
-        """Return the facts about the machine."""
-
-    @abstractmethod
-    def gathers_per_second(
-        self, table_bytes: int, threads: int, map_function: MapFunction
-    ) -> dict[str, float]:
-        """Measure how many records at random addresses are read in a second (`gathers`)."""
-
-    @abstractmethod
-    def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
-        """Compile all programs that the policies need; only a GPU has any."""
-
-    @abstractmethod
-    def set_policy(self, policy: str, profile: bool) -> None:
-        """Set the policy of the trees that are loaded next; only a GPU needs to know it."""
-
-    def close(self) -> None:
-        """Release the backend."""
-        self.backend.close()
-
-
-class ProcessorSearcher(StudySearcher):
-    """The processor."""
+class StudySearcher:
+    """A backend that searches trees in any layout, one after the other: here, the processor."""
 
     is_device = False
 
@@ -80,8 +38,9 @@ class ProcessorSearcher(StudySearcher):
         from mummergpu.matching.tree.cpu import TreeCpuBackend
 
         self.stats = Stats()
-        self.backend = TreeCpuBackend(self.stats)
-        # Not the number of threads: the same sweep must have the same blocks everywhere.
+        self.backend: Backend[TreePage] = TreeCpuBackend(self.stats)
+        # About how many bases a block of queries should have. Not by the number of threads: the
+        # same sweep must have the same blocks everywhere.
         self.block_size = self.backend.sizes.block_bases
 
     def machine(self, threads: int, gathers_per_second: dict[str, float]) -> SweepMachine:
@@ -91,16 +50,20 @@ class ProcessorSearcher(StudySearcher):
     def gathers_per_second(
         self, table_bytes: int, threads: int, map_function: MapFunction
     ) -> dict[str, float]:
-        """Measure how many records at random addresses all threads read in a second."""
+        """Measure how many records at random addresses are read in a second (`gathers`)."""
         from mummergpu.studies.gathers import processor_gathers
 
         return processor_gathers(table_bytes, GATHER_RUNS, threads, map_function)
 
     def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
-        """Compile nothing: the code for the processor does not depend on the policy."""
+        """Compile all programs that the policies need; only a GPU has any."""
 
     def set_policy(self, policy: str, profile: bool) -> None:
-        """Do nothing: the trees say how they are laid out."""
+        """Set the policy of the trees that are loaded next; only a GPU needs to know it."""
+
+    def close(self) -> None:
+        """Release the backend."""
+        self.backend.close()
 
 
 class DeviceSearcher(StudySearcher):
@@ -132,23 +95,18 @@ class DeviceSearcher(StudySearcher):
 
     def compile_programs(self, policies: Sequence[str], wide: bool, profile: bool) -> None:
         """Compile the programs of all policies, several at a time."""
-        from mummergpu.cuda.sources import read_sources
+        from mummergpu.cuda.kernel_cache import Programs
         from mummergpu.matching.tree.cuda_program import tree_program
 
         if self._options.kernel_folder is None:
             return
-        sources, architecture = read_sources(), self._cuda.device.architecture
         programs = dict.fromkeys(
             tree_program(Policy.from_code(code), wide, counting)
             for counting in ((False, True) if profile else (False,))
             for code in policies
         )
-
-        def compile_one(program: Any) -> None:
-            self._cuda.cache.cubin(sources, program, architecture)
-
         with ThreadPoolExecutor() as executor:
-            list(executor.map(compile_one, programs))
+            list(executor.map(Programs(self._cuda.device, self._cuda.cache).cubin, programs))
 
     def set_policy(self, policy: str, profile: bool) -> None:
         """Set the policy of the trees that are loaded next, and whether kernels count nodes."""
@@ -163,7 +121,7 @@ def open_searcher(options: DeviceOptions, notice: Callable[[str], None]) -> Stud
     `BackendError`.
     """
     if options.backend == "cpu":
-        return ProcessorSearcher()
+        return StudySearcher()
     from mummergpu.matching.open_cuda import open_cuda_backend
 
     stats = Stats()
@@ -173,5 +131,5 @@ def open_searcher(options: DeviceOptions, notice: Callable[[str], None]) -> Stud
         if options.backend == "cuda":
             raise
         notice(f"no cuda backend: {error.message}")
-        return ProcessorSearcher()
+        return StudySearcher()
     return DeviceSearcher(backend, stats, options)

@@ -2,14 +2,171 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO, Protocol, Self
 
-from mummergpu.errors import BackendError
+from mummergpu.errors import BackendError, InputError, OutputError
+from mummergpu.input.bytes.files import reading
+from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Messages, Phase, Work
 from mummergpu.studies.combinations import PlannedRun
-from mummergpu.studies.subject import StudyRun
-from mummergpu.studies.sweep_folder import SweepFolder
+from mummergpu.studies.records import (
+    RUNS_FILE,
+    SETUP_FILE,
+    TREES,
+    StudyRun,
+    StudySetup,
+    Subject,
+    read_runs,
+    run_text,
+    runs_file,
+    setup_and_subject,
+    setup_text,
+)
+
+
+class SweepFolder:
+    """The records of a sweep on disk; only one process at a time may add to them.
+
+    It is a context manager, which makes the folder. `setup` is that of a sweep that was begun
+    earlier, `control_digest` the hash of the control's matches, if it has been measured, and
+    `count` the number of recorded runs. `OutputError` is raised if the folder cannot be written, or
+    another process writes to it; `InputError` if it holds a damaged sweep.
+    """
+
+    def __init__(self, folder: Path, subject: Subject = TREES) -> None:
+        self._folder = folder
+        self._subject = subject
+        self._path = folder / RUNS_FILE
+        self._done: set[PlannedRun] = set()
+        self._file: BinaryIO | None = None
+        self.setup: StudySetup | None = None
+        self.control_digest: str | None = None
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        if runs_file(self._folder).suffix == ".gz":
+            message = "holds the compressed runs of a finished sweep; use another folder"
+            raise InputError(message, str(self._folder))
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "ab")
+        except OSError as error:
+            raise OutputError(f"cannot be written: {error.strerror}", str(self._path)) from error
+        try:
+            self._lock(self._file)
+            self._read()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    def begin(self, setup: StudySetup) -> None:
+        """Write the setup, or compare it with that of the sweep that was begun earlier.
+
+        `InputError` is raised if the folder holds a sweep of another input, on another device or by
+        another version of the program. Numbers of runs and policies may differ: the folder then has
+        those of both sweeps.
+        """
+        known = self.setup
+        path = self._folder / SETUP_FILE
+        if known is not None:
+            pairs = {
+                "input": (input_of(known), input_of(setup)),
+                "device": (known.machine.device, setup.machine.device),
+                "backend": (known.machine.backend, setup.machine.backend),
+                "device library": (known.machine.uses_pycuda, setup.machine.uses_pycuda),
+                "number of threads": (known.machine.threads, setup.machine.threads),
+                "program": (known.program, setup.program),
+            }
+            for what, (old, new) in pairs.items():
+                if old != new:
+                    raise InputError(
+                        f"holds a sweep with another {what}; use another folder", str(path)
+                    )
+            setup = _both(known, setup, self._subject)
+        if known != setup:
+            with OutputFile(str(path)) as file:
+                file.write(setup_text(setup, self._subject).encode())
+        self.setup = setup
+
+    def has(self, planned: PlannedRun) -> bool:
+        """Return whether a run is already recorded."""
+        return planned in self._done
+
+    def add(self, run: StudyRun) -> None:
+        """Write the record of a run that has ended."""
+        assert self._file is not None
+        try:
+            self._file.write(run_text(run).encode())
+            self._file.flush()
+        except OSError as error:
+            raise OutputError(f"cannot be written: {error.strerror}", str(self._path)) from error
+        self._note(run)
+
+    def _lock(self, file: BinaryIO) -> None:
+        """Keep other processes out, where the file system has locks."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutputError("another sweep is writing to it", str(self._path)) from error
+        except OSError:
+            # Some network file systems have none; then nobody else is kept out.
+            pass
+
+    def _read(self) -> None:
+        """Read the runs that are recorded; cut off a last line that was not written to its end."""
+        assert self._file is not None
+        if not (self._folder / SETUP_FILE).exists():
+            if self._path.stat().st_size:
+                raise InputError("has runs, but their setup is missing", str(self._path))
+            return
+        self.setup, subject = setup_and_subject(self._folder)
+        if subject is not self._subject:
+            message = f"holds a sweep of {subject.name}; use another folder"
+            raise InputError(message, str(self._folder / SETUP_FILE))
+        for run in read_runs(self._folder, subject):
+            self._note(run)
+        with reading(str(self._path)):
+            text = self._path.read_bytes()
+            self._file.truncate(text.rfind(b"\n") + 1)
+
+    def _note(self, run: StudyRun) -> None:
+        self._done.add(PlannedRun(run.policy, run.kind, run.repeat))
+        self.count += 1
+        if run.policy in self._subject.controls.values() and self.control_digest is None:
+            self.control_digest = run.digest
+
+    def _close(self) -> None:
+        if self._file is not None:
+            # What could not be written has been reported.
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
+
+
+def input_of(setup: StudySetup) -> object:
+    """Return the record of what is searched, of each subject's own type."""
+    return getattr(setup, "input")  # noqa: B009
+
+
+def _both(known: StudySetup, setup: StudySetup, subject: Subject) -> StudySetup:
+    """Return the setup of a folder with the runs of an earlier sweep and of one that goes on."""
+    policies = {*known.policies, *setup.policies}
+    return replace(
+        setup,
+        policies=tuple(code for code in subject.every() if code in policies),
+        runs=max(known.runs, setup.runs),
+        control_runs=max(known.control_runs, setup.control_runs),
+        profile=known.profile or setup.profile,
+    )
 
 
 class Bench(Protocol):
@@ -29,7 +186,7 @@ class Bench(Protocol):
         ...
 
     def fault(self, run: StudyRun, control: str | None) -> str | None:
-        """Return what is wrong with what a run found, in words, or None.
+        """Return a message if the results of a run are wrong, or None.
 
         `control` is the hash of what the control has found, if it has run.
         """

@@ -8,6 +8,7 @@ import numpy as np
 
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
@@ -48,31 +49,9 @@ def align_left(
     variant or an error of a read there are such places, and which of them is found depends on where
     the read begins: who calls variants would see some reads with each.
 
-    Parameters
-    ----------
-    operations : ndarray, dtype=uint32
-        The operations of one alignment or of many, as BAM packs them; changed in place.
-    operations_at : int
-        Where the operations of this alignment begin.
-    count : int
-        How many there are.
-    read : ndarray, dtype=uint8
-        Codes, on the strand of the reference.
-    read_at : int
-        The index of the first base that the operations consume; clipped bases count (``S``).
-    reference : ndarray, dtype=uint8
-        Codes.
-    reference_at : int
-        The index of the first base of the reference that the operations consume.
-    costs : Costs
-        What pairs of bases score.
-    over_ties : bool
-        Whether gaps go to the leftmost of all places with the same score.
-
-    Returns
-    -------
-    int
-        How many operations there are now, at most `count`.
+    The `count` operations from `operations_at` on are changed in place; returned is how many there
+    are now. They consume bases from `read_at` (on the reference's strand, clipped bases included)
+    and `reference_at` on.
     """
     i, j = read_at, reference_at
     kept = operations_at
@@ -157,8 +136,8 @@ def _tied_before(
 ) -> int:
     """Return the most bases, up to `most`, over which a gap moves without a change of the score.
 
-    The gap begins at `i` and `j`, and has so many bases of the read and of the reference, one of
-    which is 0. It is never worth more elsewhere, since its alignment is one of the best.
+    The gap begins at `i` and `j`; it has bases of the read or of the reference alone. It is never
+    worth more elsewhere, since its alignment is one of the best.
     """
     of_read, of_reference = gap
     moved = balance = 0
@@ -166,15 +145,7 @@ def _tied_before(
         # Which base of a sequence without the gap's bases is aligned does not change.
         base, other = read[i - distance], reference[j - distance]
         new_base, new_other = read[i + of_read - distance], reference[j + of_reference - distance]
-        balance += _pair_score(new_base, new_other, costs) - _pair_score(base, other, costs)
+        balance += pair_score(new_base, new_other, costs) - pair_score(base, other, costs)
         if balance == 0:
             moved = distance
     return moved
-
-
-@inline
-def _pair_score(base: int, other: int, costs: Costs) -> int:
-    """Return what a base of the read on a base of the reference scores."""
-    if base >= BREAK:
-        return -costs.unknown
-    return costs.match if base == other else -costs.mismatch

@@ -21,8 +21,7 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.sequence.codes import CodeArray, decode
 from mummergpu.workload.declaration import Copy, Genome, Reads, Workload, load_declaration
-from mummergpu.workload.divergence import diverge
-from mummergpu.workload.genome import record_lengths, synthesize
+from mummergpu.workload.genome import diverge, record_lengths, synthesize
 from mummergpu.workload.read_simulator import Tally, base_runs, sequence_reads
 
 FORMAT: Final = 1
@@ -124,21 +123,21 @@ def generate(
         raise OutputError(error.strerror or str(error), str(folder)) from error
     description = _describe(workload, source, reference, seed, scale)
     description["reference"]["sha256"] = _write(
-        files.reference, _told(fasta_text(source), source, files.reference, tell)
+        files.reference, _reported(fasta_text(source), source, files.reference, tell)
     )
     if isinstance(workload.queries, Copy):
         tell(Work(Phase.MAKING_COPY))
         copy, counts = diverge(source, workload.queries, seed, workload.name)
-        digest = _write(files.queries, _told(fasta_text(copy), copy, files.queries, tell))
+        digest = _write(files.queries, _reported(fasta_text(copy), copy, files.queries, tell))
         description["copy"] = {"file": files.queries.name, **counts, "sha256": digest}
     else:
         tally = Tally()
 
-        def told(reads: int) -> None:
+        def report(reads: int) -> None:
             tell(Work(Phase.READS_MADE, (reads,), tally.bases, reads / count))
 
-        told(0)
-        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally, told)
+        report(0)
+        texts = sequence_reads(source, workload.queries, count, workload.name, seed, tally, report)
         digests = _write_all(files.query_paths, texts)
         description["reads"] = {
             "file": files.queries.name,
@@ -154,10 +153,10 @@ def generate(
     return files
 
 
-def _told(
+def _reported(
     texts: Iterable[bytes], content: Reference, path: Path, tell: Callable[[Work], None]
 ) -> Iterator[bytes]:
-    """Yield the text of a reference, and tell how much of it is written."""
+    """Yield the text of a reference, and report how much of it is written."""
     bases = int(content.record_lengths.sum())
     written = 0
     for text in texts:
@@ -240,11 +239,7 @@ def _lines(codes: CodeArray) -> bytes:
 
 
 def _describe(
-    workload: Workload,
-    source: Reference,
-    path: Path | None,
-    seed: int,
-    scale: float,
+    workload: Workload, source: Reference, path: Path | None, seed: int, scale: float
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,

@@ -36,7 +36,7 @@ scramble_compiled: Final = inline(scramble)
 
 
 def stream_key(seed: int, *labels: str) -> int:
-    """Return the key, of 64 bits, of the stream for a seed and labels that tell its purpose."""
+    """Return the key, of 64 bits, of the stream for a seed and labels that name its purpose."""
     text = "/".join([str(seed), *labels])
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
@@ -62,7 +62,7 @@ class RandomStream:
         self.state = (self.state + count * int(GAMMA)) % 2**64
 
     def taken(self, count: int) -> RandomStream:
-        """Return a stream that begins with the next words, and pass over so many of them."""
+        """Return a stream that begins with the next words, and pass over `count` of them."""
         stream = copy(self)
         self._pass_over(count)
         return stream

@@ -11,7 +11,6 @@ import pytest
 from helpers.loops import each
 from helpers.search_cases import made_bases
 
-from mummergpu.cli import run_verb
 from mummergpu.cli.main import main
 from mummergpu.cuda import driver
 from mummergpu.pipeline import align_genomes, backend_choice, map_reads, match
@@ -36,7 +35,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.chdir(tmp_path)
     told: list[Any] = []
     nobody = driver.DriverFacts(None, (), "no driver")
-    monkeypatch.setattr(run_verb, "ask_for_context", told.append)
+    monkeypatch.setattr(driver, "ask_for_context", told.append)
     monkeypatch.setattr(driver, "_kept_facts", lambda: told.append("driver") or nobody)
     return told
 

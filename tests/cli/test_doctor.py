@@ -111,7 +111,6 @@ def test_a_machine_without_pycuda(
 def test_a_machine_that_has_nothing_but_a_processor(
     kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(requirements, "can_build_pycuda", lambda environment: False)
     lines = ask(BARE, monkeypatch, capfd)
     assert row(lines, "driver") == "no NVIDIA driver (not found)"
     assert row(lines, "PyCUDA") == "not installed"

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from helpers.studies import planned_in, wanted
 from helpers.sweep_command import ALL, error_of, swept
+from helpers.sweeps import read_sweep
 
 from mummergpu.cli.main import main
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies.combinations import CONTROL
-from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, read_sweep
+from mummergpu.studies.records import RUNS_FILE, SETUP_FILE
 from mummergpu.workload import generation
 from mummergpu.workload.declaration import Workload
 

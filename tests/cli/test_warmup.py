@@ -53,6 +53,7 @@ def write_copy(folder: Path) -> None:
     (folder / "again.fa").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.timeout(900)
 def test_a_warm_up_compiles_what_is_not_kept_yet() -> None:
     """It also spares the tests behind it to compile; see `helpers/first_tests.py`."""
     told = [

@@ -114,7 +114,7 @@ def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: P
 
 def test_the_installed_package_compiles_its_own_kernels(installed: Path, tmp_path: Path) -> None:
     program = (
-        "from mummergpu.cuda.sources import read_sources, source_folder\n"
+        "from mummergpu.cuda.program import read_sources, source_folder\n"
         "print(source_folder(), *read_sources())\n"
     )
     where, *names = run(installed / "python", "-c", program, folder=tmp_path).split()

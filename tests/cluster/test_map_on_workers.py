@@ -26,8 +26,7 @@ from mummergpu.cluster.worker import threads_and_number
 from mummergpu.errors import ClusterError, InputError
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.formats import RowKind, targets_of
-from mummergpu.output.records.record_style import EXTRA_TAGS, RecordStyle
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import EXTRA_TAGS, RecordStyle, SortOptions
 from mummergpu.pipeline import map_reads
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.map_options import MapOptions

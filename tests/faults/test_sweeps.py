@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from helpers.faulty_runs import FaultyRuns, Outcome, Task, check_error
+from helpers.sweeps import read_sweep
 
 from mummergpu.errors import InputError
-from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, read_sweep
+from mummergpu.studies.records import RUNS_FILE, SETUP_FILE
 
 WORDS = "-C -t 1 r.fa q.fa -l 12 -q --policies m --runs 2 --repeat-control 1 -o out/sweep"
 SWEEP = Task(("sweep", *WORDS.split()))

@@ -22,10 +22,8 @@ from helpers.naive import fold
 from mummergpu.input.records import byte_runs, parser_state
 from mummergpu.input.records import record_reader as records
 from mummergpu.input.records.byte_runs import RESIDUE_CODE_OF_BYTE, STEP
-from mummergpu.input.records.fasta import parse_fasta
-from mummergpu.input.records.fastq import parse_fastq
-from mummergpu.sequence.alphabet import NUCLEOTIDES
-from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
+from mummergpu.input.records.fastx import parse_fasta, parse_fastq
+from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE, NUCLEOTIDES
 
 _LETTERS: Final = re.compile(rb"[A-Za-z]*")
 _NAME: Final = re.compile(rb"[^\x00- ]*")

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fuzz.visible import instrument_module
 from mummergpu.errors import ModelError
-from mummergpu.hmm.language import lexer, parser
+from mummergpu.hmm.language import parser
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import ATTRIBUTES, Model, Program
@@ -60,8 +60,7 @@ _WORDS: Final = (
 
 
 def instrument(function: Callable[[Any], Any]) -> None:
-    """Show the branches of the modules to a fuzzer."""
-    instrument_module(lexer, function)
+    """Show the branches of the parser to a fuzzer."""
     instrument_module(parser, function)
 
 

@@ -169,7 +169,7 @@ def test_errors_are_those_of_the_driver(device: Device) -> None:
 
 
 def test_kernels_use_what_they_were_compiled_to(device: Device, cache: KernelCache) -> None:
-    from mummergpu.cuda.sources import read_sources
+    from mummergpu.cuda.program import read_sources
     from mummergpu.studies.gathers import GATHER_PROGRAM
 
     with device.current():

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from helpers.studies import planned_in, wanted
+from helpers.sweeps import read_sweep
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.gathers import DEVICE_KERNELS, device_gathers
-from mummergpu.studies.records import read_sweep
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

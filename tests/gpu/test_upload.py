@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mummergpu.cuda import upload
+from mummergpu.cuda import pinned_staging
 from mummergpu.cuda.device import Device
-from mummergpu.cuda.upload import Uploader
+from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.index.mapped_file import map_file
 
@@ -27,8 +27,9 @@ Array = npt.NDArray[Any]
 @pytest.fixture(autouse=True)
 def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays go through pinned memory, too."""
-    monkeypatch.setattr(upload, "BYTES_PER_THREAD", PIECE)
-    monkeypatch.setattr(upload, "LEAST_BYTES", 1)
+    monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", PIECE)
+    monkeypatch.setattr(pinned_staging, "LEAST_BYTES", 1)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def arrives(device: Device, arrays: list[Array]) -> bool:
     with device.current():
         stream = device.new_stream()
         buffer = device.allocate(BYTES)
-        uploader = Uploader(device, stream, THREADS, PIECE)
+        uploader = Uploader(device, stream, THREADS)
         equal = []
         for _ in range(2):
             with uploader.prepared(sum(array.nbytes for array in arrays) + PIECE * THREADS):
@@ -74,7 +75,7 @@ def test_copies_follow_the_work_before_them(device: Device, mapped: Array) -> No
     """An array takes the place of one that is still being copied away on the device's side."""
     with device.current():
         stream, buffer = device.new_stream(), device.allocate(BYTES)
-        uploader = Uploader(device, stream, THREADS, PIECE)
+        uploader = Uploader(device, stream, THREADS)
         halves = [device.pinned(8 * PIECE, np.uint8) for _ in range(2)]
         with uploader.prepared(BYTES):
             for number, half in enumerate(halves):
@@ -87,15 +88,19 @@ def test_copies_follow_the_work_before_them(device: Device, mapped: Array) -> No
         stream.free()
 
 
-def test_an_error_of_the_driver_arrives(device: Device, mapped: Array) -> None:
+def test_an_error_of_the_driver_arrives(
+    device: Device, mapped: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with device.current():
         stream = device.new_stream()
         buffer = device.allocate(BYTES)
         # No machine has so much memory to pin.
-        uploader = Uploader(device, stream, THREADS, 1 << 50)
+        monkeypatch.setattr(pinned_staging, "PIECE_BYTES", 1 << 50)
+        uploader = Uploader(device, stream, THREADS)
         with pytest.raises(BackendError, match="the device failed"), device.current():
             with uploader.prepared(BYTES):
                 uploader.copy_in(buffer.address, mapped)
         buffer.free()
         stream.free()
+    monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
     assert arrives(device, [mapped])

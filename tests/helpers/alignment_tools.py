@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from helpers.requirements import program_of
-from mummergpu.output.records.sam_options import read_group_of
+from mummergpu.output.options import read_group_of
 
 GROUP = read_group_of("@RG\\tID:lane 1\\tSM:sample\\tLB:library\\tPL:ILLUMINA")
 

@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from helpers.requirements import do_without
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import reading
+from mummergpu.input.bytes.files import CountedInput, reading
 from mummergpu.input.bytes.formats import Compression
-from mummergpu.input.bytes.source import Source
 
 
 def zstd_of(data: bytes) -> bytes:
@@ -53,10 +52,10 @@ OTHERS: Final = tuple(kind for kind in Compression if kind is not Compression.GZ
 
 
 def outcome(
-    open_file: Callable[[Source], Any], packed: bytes, size: int = 1000
+    open_file: Callable[[CountedInput], Any], packed: bytes, size: int = 1000
 ) -> tuple[bytes, str]:
     """Read a compressed file to its end; return the text, and the error that ends it."""
-    source = Source(BytesIO(packed))
+    source = CountedInput(BytesIO(packed))
     parts, buffer = [], bytearray(size)
     try:
         with reading("reads"):

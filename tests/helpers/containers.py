@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pysam
 
-from mummergpu.input.bytes.containers import BGZF_END
+from mummergpu.input.bytes.formats import BGZF_END
 
 CRAM_FILE_DEFINITION = 26
 

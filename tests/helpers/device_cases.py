@@ -13,7 +13,8 @@ import pytest
 from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host
 from helpers.text_cases import STYLES, TEXT_CASES, TextCase, text_of_device
 from mummergpu.cuda.device import Device
-from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import MummerFormatter
+from mummergpu.output.options import TextStyle
 
 cases = pytest.mark.parametrize("case", TEXT_CASES, ids=lambda case: case.name)
 

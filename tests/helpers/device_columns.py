@@ -15,7 +15,7 @@ from mummergpu.input.reference import record_lookup
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import ResidentColumns
-from mummergpu.output.matches.match_table import match_counts, match_table
+from mummergpu.output.matches.match_table import match_table
 from mummergpu.runtime.stats import Stats
 
 AnyArrays = dict[str, np.ndarray[Any, Any]]
@@ -25,7 +25,8 @@ def columns_of_host(case: TextCase) -> AnyArrays:
     """The columns of the host's own table, by their names in the Python interface."""
     lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)
     table = match_table(case.block, case.columns, lookup)
-    offsets = np.concatenate(([0], np.cumsum(match_counts(case.block, case.columns))))
+    counts = sum(np.diff(columns.offsets) for columns in case.columns.values())
+    offsets = np.concatenate(([0], np.cumsum(counts)))
     return {
         "query": table.queries,
         "reference": table.records,

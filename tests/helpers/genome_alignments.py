@@ -13,8 +13,8 @@ from helpers.in_memory import named_queries, named_records
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.output.genomes.format import AlignedQueries
 from mummergpu.output.genomes.genome_rows import GenomeRows
+from mummergpu.output.genomes.sink import AlignedQueries
 from mummergpu.output.records.paf import AlignmentPaf
 
 Operations = list[tuple[int, int]]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from hypothesis import strategies as st
 
 from helpers.in_memory import columns_of, named_queries, named_records
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.output.sink import MatchFormat
+from mummergpu.output.sink import Format
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 
@@ -94,7 +95,7 @@ class MatchCase:
         return self.rows[strand][query] if strand in self.rows else []
 
 
-def text_of(made: MatchFormat, case: MatchCase, reuse: bool = True) -> bytes:
+def text_of(made: Format[Any, Any], case: MatchCase, reuse: bool = True) -> bytes:
     """The bytes of a case, from head to tail; the memory of pieces is used again."""
     text = made.head()
     for piece in made.format_block(case.block, case.columns):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES
+from mummergpu.output.bytes.texts import PIECE_BYTES
 from mummergpu.output.matches.match_rows import PIECE_ROWS, MatchRows
+from mummergpu.output.options import SamOptions
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
-from mummergpu.output.records.sam_options import SamOptions
 
 
 def match_sam(

@@ -7,7 +7,7 @@ from typing import Any
 
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
-from mummergpu.output.matches.mummer import TextStyle
+from mummergpu.output.options import TextStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import BuildOptions, MatchOptions
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mummergpu.cuda.nvcomp import DeflateWork
+from mummergpu.cuda.nvcomp import DeflateWork, Nvcomp
 from mummergpu.errors import BackendError
 
 Deflate = Callable[[bytes], bytes]
@@ -19,8 +19,8 @@ def deflated(text: bytes) -> bytes:
     return packed.compress(text) + packed.flush()
 
 
-class PlayedDeflater:
-    """A `nvcomp.Deflater`; `deflate_one` makes what a piece becomes, and a state other than 0."""
+class PlayedDeflater(Nvcomp):
+    """Has no library: `deflate_one` makes what a piece becomes, and a state other than 0."""
 
     def __init__(self, deflate_one: Deflate = deflated, state: int = 0) -> None:
         self.deflate_one = deflate_one

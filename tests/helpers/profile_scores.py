@@ -9,7 +9,7 @@ import numpy as np
 from helpers.profiles import block_of, sequences_like
 from mummergpu.hmm.byte_filters import LANES, best_passes, find_cells, striped_bytes
 from mummergpu.hmm.device_filters import DeviceFilters
-from mummergpu.hmm.device_tables import word_floor, word_overflow
+from mummergpu.hmm.filter_programs import word_floor, word_overflow
 from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock

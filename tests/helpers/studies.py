@@ -15,14 +15,13 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.layout_sweep import SweepOptions, sweep
-from mummergpu.studies.records import RUNS_FILE, SweepInput, SweepRun, SweepSetup
-from mummergpu.studies.searcher import ProcessorSearcher, StudySearcher
-from mummergpu.studies.subject import SweepMachine
+from mummergpu.studies.records import RUNS_FILE, SweepInput, SweepMachine, SweepRun, SweepSetup
+from mummergpu.studies.searcher import StudySearcher
 
 GATHERS = {"merged": 2.0e8, "split": 1.0e8}
 
 
-class QuickSearcher(ProcessorSearcher):
+class QuickSearcher(StudySearcher):
     """The processor, which is not measured first."""
 
     def gathers_per_second(

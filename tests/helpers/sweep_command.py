@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from helpers.sequences import random_bases, reverse_complement
+from helpers.sweeps import read_sweep
 from mummergpu.cli.main import main
 from mummergpu.studies.combinations import differing_policies
-from mummergpu.studies.records import Sweep, read_sweep
+from mummergpu.studies.records import Sweep
 
 ALL = differing_policies("cpu")
 """All policies that differ on the processor."""

@@ -14,14 +14,18 @@ from pathlib import Path
 from mummergpu.studies.records import (
     RUNS_FILE,
     SETUP_FILE,
+    KernelRecord,
+    StudySetup,
     Sweep,
     SweepInput,
+    SweepMachine,
     SweepRun,
     SweepSetup,
+    read_study,
     run_text,
+    setup_and_subject,
     setup_text,
 )
-from mummergpu.studies.subject import KernelRecord, SweepMachine
 
 LETTERS = "QRTmrtn"
 ALL_CODES = tuple(
@@ -223,3 +227,15 @@ def write_cpu_sweep(
 ) -> Path:
     setup = make_setup(codes, PROCESSOR, runs, controls)
     return write_sweep(folder, setup, cpu_sweep_runs(codes, runs, controls))
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """Read the folder of a sweep of trees."""
+    study = read_study(folder)
+    assert isinstance(study, Sweep)
+    return study
+
+
+def read_setup(folder: Path) -> StudySetup:
+    """Read what the runs of a sweep have in common."""
+    return setup_and_subject(folder)[0]

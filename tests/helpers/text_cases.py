@@ -18,7 +18,8 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import DeviceText
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.matching.kmer.cuda_search import KmerSearchContext, KmerStreamSearcher, PackedQueries
-from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter
+from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns

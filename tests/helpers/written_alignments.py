@@ -12,13 +12,12 @@ from helpers.alignments import AlignedReads
 from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.options import ReadGroup, SortOptions
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
-from mummergpu.output.records.sam_options import ReadGroup
 from mummergpu.output.sink import ByteSink, writer_of
 from mummergpu.output.sorting.bam_index import index_kind
-from mummergpu.output.sorting.options import SortOptions
-from mummergpu.output.sorting.places import axis_of
+from mummergpu.output.sorting.row_tables import axis_of
 from mummergpu.output.sorting.sorted_bam import SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

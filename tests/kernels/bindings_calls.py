@@ -21,10 +21,9 @@ import pytest
 from helpers.played_driver import OTHERS, PlayedDriver
 
 from mummergpu.cuda.bindings_device import BindingsDevice
+from mummergpu.cuda.cuda_device import CallError, PrimaryContextMemory, call
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.device_array import DeviceArray
-from mummergpu.cuda.driver_calls import CallError, call
-from mummergpu.cuda.exported_memory import PrimaryContextMemory
 from mummergpu.errors import BackendError
 
 ADDRESS = 1 << 40
@@ -374,7 +373,7 @@ def test_a_device_that_no_kernel_runs_on_is_released(
     def refuse(capability: tuple[int, int]) -> str:
         raise BackendError("cuda", "too old")
 
-    monkeypatch.setattr("mummergpu.cuda.bindings_device.choose_architecture", refuse)
+    monkeypatch.setattr("mummergpu.cuda.cuda_device.choose_architecture", refuse)
     with pytest.raises(BackendError, match="too old"):
         BindingsDevice(0)
 

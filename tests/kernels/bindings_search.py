@@ -16,7 +16,7 @@ from helpers.host_device import HostCompiler
 from helpers.played_driver import PlayedDriver
 from helpers.text_cases import STYLES, TEXT_CASES
 
-from mummergpu.cuda import bindings_device
+from mummergpu.cuda import cuda_device
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
@@ -24,7 +24,7 @@ from mummergpu.index.tree.policy import Policy
 
 def main() -> int:
     # Threads run one after the other on the host: a block of several would wait for itself.
-    bindings_device.BLOCK_THREADS = 1  # type: ignore[misc]
+    cuda_device.BLOCK_THREADS = 1  # type: ignore[misc]
     played = PlayedDriver()
     device = BindingsDevice(0)
     cache: Any = HostCompiler(Path(sys.argv[1]))

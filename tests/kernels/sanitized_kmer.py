@@ -23,13 +23,12 @@ from helpers.in_memory import reference_of  # isort: skip
 from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything_given_back
 from sanitized_search import PLENTY, ExactWorkspace
 
-from mummergpu.cuda import workspace
+from mummergpu.cuda import stream_worker
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.bytes.texts import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
@@ -201,9 +200,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--short", action="store_true")
     given = parser.parse_args()
-    workspace.SMALLEST_BUFFER = 1
-    workspace.SLACK = PLENTY
-    searching.Workspace = ExactWorkspace
+    stream_worker.SMALLEST_BUFFER = 1
+    stream_worker.SLACK = PLENTY
+    stream_worker.Workspace = ExactWorkspace
     compiler = HostCompiler(given.folder, SANITIZERS)
     if not given.short:
         return check_all(compiler)

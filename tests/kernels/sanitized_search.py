@@ -29,12 +29,11 @@ from helpers.host_device import (
 )
 from helpers.search_cases import ANY, CASES, STRANDS, SearchCase, rows_of
 
-from mummergpu.cuda import workspace
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda import stream_worker
+from mummergpu.cuda.stream_worker import Workspace
 from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import NO_POLICY, Policy
-from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.stats import Stats
@@ -149,9 +148,9 @@ def main() -> int:
         print("nobody minds", overflow(given.folder))
         return 0
     ExactWorkspace.short = given.short
-    workspace.SMALLEST_BUFFER = 1
-    workspace.SLACK = PLENTY
-    searching.Workspace = ExactWorkspace
+    stream_worker.SMALLEST_BUFFER = 1
+    stream_worker.SLACK = PLENTY
+    stream_worker.Workspace = ExactWorkspace
     compiler = HostCompiler(given.folder, (*SANITIZERS, UNOPTIMISED))
     if given.short is not None:
         check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)

@@ -21,7 +21,7 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 import mummergpu
 from mummergpu.cli.main import main
-from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.program import read_sources
 from mummergpu.errors import BackendError, LibraryError, OptionError
 from mummergpu.output.bytes import device_compression
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor

@@ -6,7 +6,7 @@ import pytest
 from helpers.host_device import ALIGNMENT, HostDevice
 
 from mummergpu.cuda.device import DeviceMemoryError
-from mummergpu.cuda.workspace import SMALLEST_BUFFER, Workspace
+from mummergpu.cuda.stream_worker import SMALLEST_BUFFER, Workspace
 from mummergpu.errors import BackendError
 from mummergpu.matching.backends.memory_plan import (
     FREE_PART,

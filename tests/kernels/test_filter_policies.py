@@ -18,23 +18,23 @@ from helpers.studies import Steps
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.hmm.device_filters import DeviceFilters
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_variants import (
     CHOICES,
+    FILTERS,
+    LANE_COUNTS,
     ThreadPolicy,
+    every_row_policy,
     every_thread_policy,
     tile_blocks,
 )
+from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
 from mummergpu.hmm.tile_filter import AUTO, TileFilter, tile_policy
-from mummergpu.hmm.warp_filter_variants import FILTERS, LANE_COUNTS, every_row_policy
 from mummergpu.runtime.stats import Stats
-from mummergpu.studies.profiles.bench import DeviceBench
+from mummergpu.studies.profiles.bench import DeviceBench, ProfileSweepOptions, sweep
 from mummergpu.studies.profiles.data import ProfileData, chosen, suitable
 from mummergpu.studies.profiles.device_scores import DeviceScores
-from mummergpu.studies.profiles.filter_sweep import ProfileSweepOptions, sweep
 from mummergpu.studies.profiles.policies import device_policy_of, filter_of
-from mummergpu.studies.records import read_study
-from mummergpu.studies.subject import SweepMachine
+from mummergpu.studies.records import SweepMachine, read_study
 
 NODES = 45
 

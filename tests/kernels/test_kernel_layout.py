@@ -22,18 +22,17 @@ from helpers.host_device import HERE, HostDevice, HostStream, folders_for_host, 
 from helpers.host_libraries import library_of
 from helpers.loops import each
 
-from mummergpu.cuda import launcher as launches
+from mummergpu.cuda import stream_worker as launches
+from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.cuda.resident_matches import DeviceMems
-from mummergpu.cuda.upload import Uploader
 from mummergpu.index.pages import Page
 from mummergpu.index.tree import layout
 from mummergpu.index.tree.flatten import FlatTree, TreePage, empty_halves, lay_out_reference
 from mummergpu.index.tree.layout import Layout, length_in_strips, place_in_strips
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import stream_searcher
-from mummergpu.matching.backends.stream_searcher import ResidentCodes
 from mummergpu.matching.tree import cuda_program
-from mummergpu.matching.tree.cuda import DeviceQueries, ResidentPage
+from mummergpu.matching.tree.cuda import DeviceQueries, ResidentCodes, ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.sequence import codes as sequence
 
@@ -175,9 +174,9 @@ def test_the_real_device_gives_what_the_kernels_expect(
     compiled: Compile, real_device: ModuleType, wide: bool
 ) -> None:
     values = compiled("none", wide).values
-    assert real_device.BLOCK_THREADS == values["BLOCK_THREADS"], "as much memory is shared"
-    textures = importlib.import_module("mummergpu.cuda.textures")
-    channels = {size: count for size, (_, count) in textures._FORMATS.items()}
+    shared = importlib.import_module("mummergpu.cuda.cuda_device")
+    assert shared.BLOCK_THREADS == values["BLOCK_THREADS"], "as much memory is shared"
+    channels = {size: count for size, (_, count) in shared._TEXEL_FORMATS.items()}
     assert channels[values["sizeof(NodeHalf::Texel)"]] == values["sizeof(NodeHalf::Texel)"] // 4
     assert channels[values["CODES_IN_WORD"]] == 2
     assert channels[1] == 1

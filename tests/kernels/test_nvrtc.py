@@ -13,11 +13,10 @@ import pytest
 from helpers.hidden_models import profile
 from helpers.pairwise import pairwise_programs
 
-from mummergpu.cuda import launcher as launches
 from mummergpu.cuda import nvrtc as compilation
+from mummergpu.cuda import stream_worker as launches
 from mummergpu.cuda.nvrtc import compile_with_log
-from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
-from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource, read_sources
 from mummergpu.hmm import device_filters, device_work, tile_filter
 from mummergpu.hmm.filter_programs import (
     MAX_WORD_REGISTERS,
@@ -27,6 +26,13 @@ from mummergpu.hmm.filter_programs import (
     byte_shape,
     word_program,
     word_shape,
+)
+from mummergpu.hmm.filter_variants import (
+    BASIC,
+    PAPERS_BEST,
+    RowPolicy,
+    ThreadPolicy,
+    thread_program,
 )
 from mummergpu.hmm.language import device as chains
 from mummergpu.hmm.language import device_pieces as chain_pieces
@@ -39,11 +45,9 @@ from mummergpu.hmm.language.cuda_text import (
     paths_program,
     wide_program,
 )
-from mummergpu.hmm.thread_filter_variants import BASIC, PAPERS_BEST, ThreadPolicy, thread_program
-from mummergpu.hmm.warp_filter_variants import RowPolicy
 from mummergpu.index.tree.policy import Policy
 from mummergpu.mapping.seeding import device_candidates
-from mummergpu.mapping.seeding.cuda_program import MAPPING_PROGRAM
+from mummergpu.mapping.seeding.device_candidates import MAPPING_PROGRAM
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_tables
 from mummergpu.matching.kmer import cuda_consumers
@@ -153,20 +157,20 @@ def check_program(
     program: ProgramSource, architecture: str, kernels: set[str] | None = None
 ) -> None:
     """Without `kernels`, the program has all of its source."""
-    compiled = compile_with_log(read_sources(), program, architecture)
-    assert compiled.image.startswith(b"\x7fELF")
-    lines = [line for line in compiled.log.splitlines() if line.strip()]
+    image, log = compile_with_log(read_sources(), program, architecture)
+    assert image.startswith(b"\x7fELF")
+    lines = [line for line in log.splitlines() if line.strip()]
     others = [line for line in lines if not re.match(r"ptxas (info  |      )  ?[:.]", line)]
     assert others == [], "the compiler warns"
     needs = re.findall(
         r"Function properties for (\w+)\n.*?(\d+) bytes stack frame, "
         r"(\d+) bytes spill stores, (\d+) bytes spill loads",
-        compiled.log,
+        log,
     )
     assert {kernel for kernel, *_ in needs} == (kernels or kernels_written(program))
     for kernel, *numbers in needs:
         assert numbers == ["0", "0", "0"], f"{kernel} uses local memory: {numbers}"
-        assert f".text.{kernel}".encode() in compiled.image
+        assert f".text.{kernel}".encode() in image
 
 
 @pytest.mark.parametrize(("architecture", "choice"), pairwise_programs(ARCHITECTURES))
@@ -254,9 +258,9 @@ def test_the_policies_of_filters_compile(architecture: str) -> None:
     for code in ("Srcs32", "Sscc8", "Mstc16", "Mrcc32", "Vrcs16", "Vstc32"):
         check_program(warp_program(code, 100), architecture)
     for program in (thread_program(PAPERS_BEST, 270), warp_program("Vltc32", 1000)):
-        compiled = compile_with_log(read_sources(), program, architecture)
-        assert "warning" not in compiled.log
-        assert re.search(r"[1-9]\d* bytes stack frame, 0 bytes spill", compiled.log)
+        _, log = compile_with_log(read_sources(), program, architecture)
+        assert "warning" not in log
+        assert re.search(r"[1-9]\d* bytes stack frame, 0 bytes spill", log)
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ from helpers.played_machine import (
 )
 
 from mummergpu.cli.main import main
-from mummergpu.cuda import requirements
 from mummergpu.cuda.driver import DriverFacts
 from mummergpu.cuda.nvrtc import INSTALL
 from mummergpu.cuda.requirements import CudaFacts
@@ -36,12 +35,6 @@ from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 
 CLONE = "(in a clone: pip install '.[cuda-wheels]')"
-
-
-@pytest.fixture(autouse=True)
-def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that PyCUDA could be compiled with, whatever this machine has."""
-    monkeypatch.setattr(requirements, "can_build_pycuda", lambda environment: False)
 
 
 def chosen(notices: list[str], **told: Any) -> tuple[TreeCpuBackend | TreeCudaBackend, Stats]:

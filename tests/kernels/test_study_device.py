@@ -17,6 +17,7 @@ from helpers.host_device import HostDevice, HostMark, HostProgram, everything_gi
 from helpers.opened_backends import GENOME
 from helpers.search_cases import STRANDS, SearchCase
 from helpers.studies import Steps, data_of, options_of, planned_in, sweep_into, wanted
+from helpers.sweeps import read_sweep
 from helpers.watched_device import WatchedCompiler, WatchedDevice, WatchedProgram
 
 from mummergpu.cuda.device import KernelResources
@@ -34,10 +35,10 @@ from mummergpu.studies import searcher as searchers
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.gathers import DEVICE_GATHERS, DEVICE_KERNELS, RECORD_BYTES, device_gathers
+from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import ORDERING_KERNELS, Measurer
-from mummergpu.studies.records import SweepRun, read_sweep
+from mummergpu.studies.records import SweepRun
 from mummergpu.studies.searcher import ONE_BLOCK, DeviceSearcher
-from mummergpu.studies.tree_store import TreeStore
 
 HERE = Path(__file__).resolve().parent
 CASE = replace(GENOME, page_size=200)

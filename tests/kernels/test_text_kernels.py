@@ -28,7 +28,8 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import BlockText
 from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import MummerFormatter
+from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
 from pathlib import Path
-from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.program import read_sources
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
 from mummergpu.pipeline import match
 from mummergpu.workload.declaration import load_declaration, workload_names

@@ -43,7 +43,7 @@ class Semiring(NamedTuple):
         return Edge(one.weight + other.weight, best.way) if self.sums else best
 
     def loops(self, weight: float, name: str, path: str) -> float:
-        """Return what any number of turns in a silent loop is worth."""
+        """Return the weight of any number of turns in a silent loop."""
         if weight > 1 or (self.sums and weight == 1):
             message = f"the silent states around '{name}' have a loop of probability {weight:g}"
             raise ModelError(message, path)
@@ -56,45 +56,24 @@ BEST: Final = Semiring(False)
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A model as programs compute it.
-
-    Attributes
-    ----------
-    name : str
-        The name of the model.
-    alphabet : tuple of str
-        The symbols; their codes are the places here.
-    shape : Shape
-        The structure.
-    states : tuple of str
-        The name of each node; several may belong to one state whose transitions emit.
-    probabilities : ndarray of float64, shape (n_steps,)
-        Of the transitions.
-    start, end : ndarray of float64, shape (n_emitting,)
-        The probabilities to begin in a state, and to end after it.
-    empty : float
-        The probability of no symbol at all.
-    emissions : ndarray of float64, shape (n_emissions, n_symbols)
-        The probabilities of the symbols.
-    ways, starts, ends : tuple of tuple of str
-        The silent states that transitions pass, and those of the first and the last one.
-    empty_way : tuple of str
-        Those of a path without a symbol.
-    """
+    """A model as programs compute it."""
 
     name: str
-    alphabet: tuple[str, ...]
+    alphabet: tuple[str, ...]  # The symbols; their codes are the places here
     shape: Shape
+    # The name of each node; several may belong to one state whose transitions emit.
     states: tuple[str, ...]
-    probabilities: Float64Array
+    probabilities: Float64Array  # (n_steps,): of the transitions
+    # (n_emitting,): the probabilities to begin in a state, and to end after it.
     start: Float64Array
     end: Float64Array
-    empty: float
-    emissions: Float64Array
+    empty: float  # The probability of no symbol at all
+    emissions: Float64Array  # (n_emissions, n_symbols): the probabilities of the symbols
+    # The silent states that transitions pass, and those of the first and the last one.
     ways: tuple[Way, ...] = ()
     starts: tuple[Way, ...] = ()
     ends: tuple[Way, ...] = ()
-    empty_way: Way = ()
+    empty_way: Way = ()  # Those of a path without a symbol
 
     def reversed(self) -> Chain:
         """Return the chain that emits the same sequences backwards."""
@@ -222,17 +201,9 @@ def _order(node: int) -> tuple[bool, int]:
 
 
 def chain_of(model: Model, semiring: Semiring = SUMS, path: str = "<model>") -> Chain:
-    """Return a model as a chain.
+    """Return a model as a chain, of the same shape for `SUMS` of all paths and for the `BEST` one.
 
-    Parameters
-    ----------
-    semiring : Semiring
-        `SUMS` for probabilities of all paths, `BEST` for the best one. The shape is the same.
-
-    Raises
-    ------
-    ModelError
-        If silent states have a loop that may be passed for ever, or no state emits.
+    `ModelError` says that silent states have a loop without an end, or that no state emits.
     """
     graph = _graph_of(model, semiring, path)
     silent = graph.eliminate_silent()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mummergpu.cuda.program import ProgramSource
@@ -35,8 +36,8 @@ class Keeps(IntEnum):
 class DeviceKind(NamedTuple):
     """What a program for a device computes besides its shape.
 
-    Of `pieces` it leaves all values. With `pair_symbols` states emit pairs of so many symbols: the
-    code of a pair is that of the one before times `pair_symbols`, plus that of the symbol.
+    Of `pieces` it leaves all values. With `pair_symbols`, states emit pairs of that many symbols:
+    the code of a pair is that of the one before times `pair_symbols`, plus that of the symbol.
     """
 
     sums: bool
@@ -133,6 +134,7 @@ def _emitted(shape: Shape, node: int) -> str:
     return f"emissions[{shape.emissions[node] * EMISSION_ROW} + code]"
 
 
+@lru_cache(64)
 def chain_program(shape: Shape, kind: DeviceKind) -> ProgramSource:
     """Return the program of a shape."""
     bits = TraceBits.of(shape)

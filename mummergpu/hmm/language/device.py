@@ -8,9 +8,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.cuda.device import Argument
-from mummergpu.cuda.launcher import WAVES
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES
-from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
+from mummergpu.cuda.stream_worker import WAVES
+from mummergpu.hmm.language.cuda_text import (
+    SHARES_PROGRAM,
+    DeviceKind,
+    Keeps,
+    chain_program,
+    paths_program,
+    wide_program,
+)
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.device_runner import DeviceRunner, is_narrow, trace_bits
 from mummergpu.hmm.language.lanes import SymbolBlock, is_every, offsets_of_counts
@@ -62,7 +69,7 @@ class DevicePosteriors(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The sequences of a launch: how many, and where on the device what tells of them is.
+    """The sequences of a launch: how many, and where on the device their arrays are.
 
     What is kept of them has `row_count` rows.
     """
@@ -139,7 +146,7 @@ class DeviceChains(DeviceRunner):
             trace = self.trace_arguments(shape, trace_tables(programs.chain, bits), names)
             places = (0, 0, items.first_rows, items.last, kept)
             common = (*places, self.upload("walked", chosen), chosen.size, *trace, 0)
-            program = self.paths_program(bits.word_bits)
+            program = self.programs.load(paths_program(bits.word_bits))
 
             def walk(ends: int, visits: int, lengths: int) -> None:
                 arguments = (*common, ends, 0, 0, visits, lengths)
@@ -157,7 +164,7 @@ class DeviceChains(DeviceRunner):
         states: Int64Array,
         names: Int64Array | None,
     ) -> DevicePosteriors:
-        """Return what chains from both ends tell of sequences that are not empty.
+        """Return the results of chains from both ends, for sequences that are not empty.
 
         `states` are those of the nodes that emit, and `names` the visits that these states stand
         for in runs; without them there is a table.
@@ -175,7 +182,7 @@ class DeviceChains(DeviceRunner):
             self.upload(name, one.astype(np.uint32))
             for name, one in (("state nodes", firsts), ("nodes by state", members))
         ]
-        program = self.shares_program()
+        program = self.programs.load(SHARES_PROGRAM)
         lanes = 1
         while lanes < WARP_LANES and lanes * _LANE_NODES < emitting:
             lanes *= 2
@@ -210,7 +217,7 @@ class DeviceChains(DeviceRunner):
         return self.written_runs(offsets, lambda *places: walk(ends, *places))
 
     def _items(self, placed: PlacedBlock, sequences: Int64Array, keeps: bool) -> Items:
-        """Return what a launch on some sequences is told; rows are where something is kept."""
+        """Return the items of a launch on some sequences; rows are where something is kept."""
         count, offsets = sequences.size, placed.block.offsets
         last = self.buffer("last", 8 * count)
         if is_every(sequences, offsets.size - 1):
@@ -238,7 +245,7 @@ class DeviceChains(DeviceRunner):
         if is_narrow(shape):
             numbers, chunk = self.numbers(tables, kind, chunk)
             arguments = (*sequences, *numbers, chunk, results, 0, *behind, 0, 0)
-            program = self.chain_program(shape, kind)
+            program = self.programs.load(chain_program(shape, kind))
             self.launcher.launch_on(program, "run_chain", count, arguments)
         else:
             self._run_wide(shape, kind, tables, sequences, (chunk, results, *behind))
@@ -256,7 +263,7 @@ class DeviceChains(DeviceRunner):
         chain = wide_tables(shape).arguments(shape, tables, self.upload)
         block = block_shape(shape)
         at_once = WAVES * self.device.resident_blocks * (BLOCK_THREADS // block.threads)
-        program = self.wide_program(kind)
+        program = self.programs.load(wide_program(kind))
         arguments = (*sequences, *chain, *behind)
         blocks = min(int(sequences[3]), at_once)
         self.launcher.launch(program, "run_wide_chain", blocks, arguments, block)

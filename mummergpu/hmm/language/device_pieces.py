@@ -8,21 +8,27 @@ from typing import Any, Final
 import numpy as np
 
 from mummergpu.cuda.device import Argument, Program
-from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps
+from mummergpu.hmm.language.cuda_text import DeviceKind, Keeps, chain_program, paths_program
 from mummergpu.hmm.language.device_runner import DeviceRunner
 from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.node_paths import NodeVisits, Stretches, add_joined, run_places
 from mummergpu.hmm.language.pieces import Borders, LongSequence, Operators
 from mummergpu.hmm.language.processor_text import LOST
 from mummergpu.hmm.language.tables import Numbers
-from mummergpu.hmm.language.traces import Runs, StateNames
+from mummergpu.hmm.language.traces import (
+    NodeVisits,
+    Runs,
+    StateNames,
+    Stretches,
+    add_joined,
+    run_places,
+)
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import jit
 
 _FIRST: Final = 1
 _LAST: Final = 2
 _JOINS: Final = 4
-"""Of a piece, as `walk_chain` is told: a path begins or ends with it, or its first run goes on."""
+"""Flags of a piece for `walk_chain`: a path begins or ends with it, or its first run goes on."""
 
 
 class DeviceLongSequence(LongSequence):
@@ -38,7 +44,7 @@ class DeviceLongSequence(LongSequence):
         self._bounds = np.append(np.arange(0, size, self.piece_symbols), size)
 
     def _computed(self) -> tuple[Borders, Operators]:
-        """Return the values behind the first piece, and the operators of the others."""
+        """Return the values after the first piece, and the operators of the others."""
         units = self._units()[:, :-1]
         count, others = len(units), self._bounds.size - 2
         # The places of a piece are neighbours: their threads read the same symbols.
@@ -61,7 +67,7 @@ class DeviceLongSequence(LongSequence):
         given: Numbers,
         kept: int = 0,
     ) -> tuple[Numbers, Int64Array]:
-        """Run pieces from given values, or from the start (-1); return what is behind them."""
+        """Run pieces from given values, or from the start (-1); return the values after them."""
         device, count, nodes = self._device, pieces.size, self._shape.nodes
         number = np.int64 if not kind.sums else np.float64 if kind.double else np.float32
         size = np.dtype(number).itemsize
@@ -75,7 +81,7 @@ class DeviceLongSequence(LongSequence):
             *(*numbers, chunk, results, offsets, 0, begins, kept),
             *(device.upload("given", given.astype(number)), device.upload("sources", sources)),
         )
-        program = device.chain_program(self._shape, kind)
+        program = device.programs.load(chain_program(self._shape, kind))
         device.launcher.launch_on(program, "run_chain", count, arguments)
         values = device.fetch(results, count * nodes, number).reshape(count, nodes)
         return values, device.fetch(offsets, count, np.int64)
@@ -100,10 +106,10 @@ class DeviceLongSequence(LongSequence):
         begins = device.upload("begins", self._bounds)
         tables = self._programs.trace_tables
         trace = device.trace_arguments(self._shape, tables, names, visits)
-        program = device.paths_program(bits.word_bits)
+        program = device.programs.load(paths_program(bits.word_bits))
         before = device.buffer("before", 4 * count * nodes)
         arguments = (begins, kept, count, nodes, *trace, before)
-        # Which node is behind a piece is known when those behind it have been walked: so all walk
+        # Which node follows a piece is known when those after it have been walked: so all walk
         # at once, from each node.
         device.launcher.launch_on(program, "cross_pieces", count * nodes, arguments)
         crossed = device.fetch(before, count * nodes, np.uint32).reshape(count, nodes)
@@ -121,8 +127,8 @@ class DeviceLongSequence(LongSequence):
         parts[-1] |= _LAST
 
         def walk(*rest: int) -> None:
-            told = device.upload("parts", parts)
-            device.launcher.launch_on(program, "walk_chain", count, (*common, told, *rest))
+            flags = device.upload("parts", parts)
+            device.launcher.launch_on(program, "walk_chain", count, (*common, flags, *rest))
 
         borders = device.buffer("borders", 8 * count)
         first_lengths = device.buffer("first lengths", 8 * count)
@@ -144,7 +150,7 @@ class DeviceLongSequence(LongSequence):
 
 
 def ends_of_pieces(before: UInt32Array, end: int) -> Int64Array:
-    """Return the node behind each piece of a path, from what each piece leads back to."""
+    """Return the node after each piece of a path, from the node to which each piece leads back."""
     found = np.empty(len(before), dtype=np.int64)
     found[-1] = end
     _go_back(before, found)

@@ -1,30 +1,21 @@
-"""A stream of a device that runs chains: its memory, its programs, and what these are given."""
+"""A stream of a device that runs chains: its memory, its programs, and their arguments."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from mummergpu.cuda.device import Device, Program
-from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.cuda.program import ProgramSource
-from mummergpu.cuda.sources import read_sources
+from mummergpu.cuda.device import Device
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.stream_worker import StreamWorker
-from mummergpu.hmm.language.cuda_text import (
-    SHARES_PROGRAM,
-    DeviceKind,
-    chain_program,
-    paths_program,
-    wide_program,
-)
-from mummergpu.hmm.language.node_paths import NodeVisits
+from mummergpu.hmm.language.cuda_text import DeviceKind
 from mummergpu.hmm.language.recurrence import Shape, TraceBits
 from mummergpu.hmm.language.tables import ChainTables
-from mummergpu.hmm.language.traces import Runs, StateNames, TraceTables
+from mummergpu.hmm.language.traces import NodeVisits, Runs, StateNames, TraceTables
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.stats import Stats
 
@@ -47,6 +38,8 @@ class DeviceRunner(StreamWorker):
 
     Attributes
     ----------
+    programs : Programs
+        The programs of the device.
     fallback_count : int
         How many sequences have been left to the processor: their states have no common scale.
     """
@@ -56,11 +49,10 @@ class DeviceRunner(StreamWorker):
     def __init__(
         self, device: Device, cache: KernelCache, memory: int, stats: Stats, double: bool
     ) -> None:
-        self.device, self._cache, self.double = device, cache, double
+        self.double = double
         self._copiers = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_COPIERS))
         super().__init__(device, memory, stats, STAGE, self._copiers)
-        self._programs: dict[tuple[Shape | int, DeviceKind | None], Program] = {}
-        self._sources = read_sources()
+        self.programs = Programs(device, cache)
 
     def close(self) -> None:
         """Free the stream and all memory."""
@@ -91,7 +83,7 @@ class DeviceRunner(StreamWorker):
         names: StateNames | None,
         visits: NodeVisits | None = None,
     ) -> list[int]:
-        """Return what the kernels' `Trace` says: the visits of steps, or of nodes."""
+        """Return the members of the kernels' `Trace`: the visits of steps, or of nodes."""
         columns = (tables.words, tables.shifts, tables.masks, tables.first_steps)
         shown, width = 0, 0
         if visits is not None:
@@ -124,29 +116,6 @@ class DeviceRunner(StreamWorker):
     def needs_double(self, tables: ChainTables) -> bool:
         """Return whether sums of a chain need 64 bits, or are to have them."""
         return self.double or not tables.float_chunk
-
-    def chain_program(self, shape: Shape, kind: DeviceKind) -> Program:
-        """Return the program of a shape."""
-        return self._program((shape, kind), lambda: chain_program(shape, kind))
-
-    def wide_program(self, kind: DeviceKind) -> Program:
-        """Return the program of all shapes of many states."""
-        return self._program((0, kind), lambda: wide_program(kind))
-
-    def paths_program(self, word_bits: int) -> Program:
-        """Return the program that walks paths."""
-        return self._program((word_bits, None), lambda: paths_program(word_bits))
-
-    def shares_program(self) -> Program:
-        """Return the program that makes probabilities of what nodes have from both ends."""
-        return self._program((0, None), lambda: SHARES_PROGRAM)
-
-    def _program(self, key: tuple[Shape | int, DeviceKind | None], source: Any) -> Program:
-        if key not in self._programs:
-            text: ProgramSource = source()
-            image = self._cache.cubin(self._sources, text, self.device.architecture)
-            self._programs[key] = self.device.load(image)
-        return self._programs[key]
 
 
 def trace_bits(shape: Shape) -> TraceBits:

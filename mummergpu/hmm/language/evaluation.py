@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of, log_probability
-from mummergpu.hmm.language.coded import CodedChain, coded_chain
 from mummergpu.hmm.language.lanes import Lanes, SymbolBlock, is_every, lanes_of, offsets_of_counts
-from mummergpu.hmm.language.node_paths import NodeVisits, has_node_paths
 from mummergpu.hmm.language.pieces import (
     LONG_SYMBOLS,
+    CodedChain,
     LongSequence,
     MapPieces,
+    coded_chain,
     merged_runs,
 )
 from mummergpu.hmm.language.posteriors import (
@@ -29,15 +29,17 @@ from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
     best_ends,
-    states_behind,
+    final_columns,
     sum_scores,
 )
 from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
 from mummergpu.hmm.language.traces import (
     LanePlaces,
+    NodeVisits,
     Runs,
     StateNames,
+    has_node_paths,
     joined_runs,
     runs_of,
     some_runs,
@@ -60,32 +62,18 @@ MapParts = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 class Evaluation(NamedTuple):
-    """What an algorithm finds in a block.
+    """What an algorithm finds in a block."""
 
-    Attributes
-    ----------
-    scores : ndarray of float64, shape (n_sequences,)
-        Natural logarithms; -inf for an impossible sequence.
-    runs : Runs or None
-        The paths of states, if they are asked for; an impossible sequence has none.
-    tables : list of ndarray, or None
-        For each sequence an array of shape (n_states, length): logarithms, or the posterior
-        probabilities, of the states in `CompiledModel.state_names`.
-    """
-
-    scores: Float64Array
+    scores: Float64Array  # (n_sequences,): natural logarithms; -inf for an impossible sequence
+    # The paths of states, if they are asked for; an impossible sequence has none.
     runs: Runs | None = None
+    # For each sequence an array of shape (n_states, length): logarithms, or the posterior
+    # probabilities, of the states in `CompiledModel.state_names`.
     tables: list[Float64Array] | None = None
 
 
 class CompiledModel:
-    """A model, and its chains and programs as they are asked for.
-
-    Raises
-    ------
-    ModelError
-        If the model cannot be computed.
-    """
+    """A model, and its chains and programs as they are asked for."""
 
     def __init__(self, model: Model, path: str = "<model>") -> None:
         self.model = model
@@ -124,7 +112,7 @@ class CompiledModel:
 
     @cached_property
     def visits(self) -> StateNames:
-        """The visits that traces tell of."""
+        """The visits of traces."""
         return StateNames(self.best.chain)
 
     @cached_property
@@ -237,7 +225,7 @@ class _Work(ABC):
         return True
 
     def finish(self) -> Evaluation:
-        """Return what has been found."""
+        """Return the results."""
         wants_table = Attribute.TABLE in self.wanted
         return Evaluation(self.scores, None, self.tables if wants_table else None)
 
@@ -303,7 +291,7 @@ class _Work(ABC):
     def table_of(self, nodes: Float64Array) -> Float64Array:
         """Return the logarithms of states, from those of nodes."""
         table = np.full((len(self.model.state_names), nodes.shape[1]), -np.inf)
-        # What is lost is no number.
+        # What is lost is NaN.
         with np.errstate(invalid="ignore"):
             for node, state in enumerate(self.model.node_states.tolist()):
                 self.join_nodes(table[state], nodes[node], out=table[state])
@@ -318,7 +306,6 @@ class _Sums(_Work):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether a common scale of all states may do, until one is too far behind."""
         ends = [self.model.forward, *([self.model.backward] if self.has_both_ends else [])]
         return all(end.sums.chunk for end in ends)
 
@@ -353,7 +340,7 @@ class _Sums(_Work):
         programs = self._programs(self.backwards, exact)
         lanes = self.lay_out(part, programs, self.backwards)
         computed = programs.compute(ProgramKind(True, self._kept), lanes.rows, lanes.segments)
-        scores = sum_scores(programs, states_behind(lanes, computed.slots))
+        scores = sum_scores(programs, final_columns(lanes, computed.slots))
         self.scores[part] = scores
         lost = np.isnan(scores)
         if self._kept:
@@ -405,7 +392,6 @@ class _Viterbi(_Work):
 
     @property
     def device_bytes(self) -> int:
-        """About how much memory of a device each symbol needs."""
         if Attribute.TRACEBACK not in self.wanted:
             return 1
         shape = self.model.best.chain.shape
@@ -433,14 +419,13 @@ class _Viterbi(_Work):
         kept |= Kept.TRACE if Attribute.TRACEBACK in wanted else Kept.NOTHING
         lanes = self.lay_out(part, programs)
         computed = programs.compute(ProgramKind(False, kept), lanes.rows, lanes.segments)
-        scores, ends = best_ends(programs, states_behind(lanes, computed.slots))
+        scores, ends = best_ends(programs, final_columns(lanes, computed.slots))
         self.scores[part] = scores
         if Attribute.TRACEBACK in wanted:
             self._runs(programs, lanes, computed, ends, np.isfinite(scores))
         if Attribute.TABLE in wanted:
             self.keep_table(
-                lanes,
-                lambda rows, lane: programs.logs(computed.columns[rows, :, lane], False).T,
+                lanes, lambda rows, lane: programs.logs(computed.columns[rows, :, lane], False).T
             )
         lost: Int64Array = part[np.isnan(scores)]
         return lost
@@ -532,12 +517,10 @@ class _Posterior(_Sums):
 
     @property
     def is_cut_on_device(self) -> bool:
-        """Whether a device computes long sequences in pieces."""
         return self._is_score
 
     @property
     def device_bytes(self) -> int:
-        """About how much memory of a device each symbol needs."""
         return 1 if self._is_score else 16 * self.model.chain.shape.emitting + 16
 
     @cached_property
@@ -553,8 +536,8 @@ class _Posterior(_Sums):
             return
         both, states = (self.model.forward, self.model.backward), self.model.node_states
         names = None if Attribute.TABLE in self.wanted else self._state_visits
-        told = self.device.posteriors(both, self.placed, part, states, names)
-        self.scores[part], runs, rows = told
+        found = self.device.posteriors(both, self.placed, part, states, names)
+        self.scores[part], runs, rows = found
         self._take(part, rows, runs)
         self.leave(part)
 
@@ -593,7 +576,7 @@ class _Posterior(_Sums):
     def _take_pieces(self, number: int, posteriors: LongPosteriors, map_pieces: MapPieces) -> bool:
         """Take the posteriors of a sequence; return whether it has a common scale."""
 
-        def told(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
+        def of_group(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
             # Only what is wanted is kept of a group: a chromosome has many of them.
             rows = posteriors.of_group(group, self.model.node_states)
             bounds = np.array([0, len(rows)])
@@ -602,7 +585,7 @@ class _Posterior(_Sums):
             is_lost = bool(np.isnan(rows[:, 0]).any())
             return runs, rows if Attribute.TABLE in self.wanted else None, is_lost
 
-        parts = list(map_pieces(told, posteriors.groups()))
+        parts = list(map_pieces(of_group, posteriors.groups()))
         if any(is_lost for _, _, is_lost in parts) and not np.isneginf(self.scores[number]):
             return False
         runs = [one for one, _, _ in parts if one is not None]
@@ -620,7 +603,7 @@ class _Posterior(_Sums):
         kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
         forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
         backward = back.compute(kinds[1], turned.rows, turned.segments)
-        self.scores[part] = sum_scores(ahead, states_behind(lanes, forward.slots))
+        self.scores[part] = sum_scores(ahead, final_columns(lanes, forward.slots))
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)
         write_posteriors(ahead, lanes.first_rows, offsets, columns, self.model.node_states, found)

@@ -12,17 +12,10 @@ from mummergpu.runtime.jit import jit
 
 
 class SymbolBlock(NamedTuple):
-    """Sequences as codes of an alphabet.
-
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_symbols,)
-        The codes, one sequence after the other.
-    offsets : ndarray, dtype=int64, shape=(n_sequences + 1,)
-        Where in `codes` each sequence begins, and where the last ends.
-    """
+    """Sequences as codes of an alphabet."""
 
     codes: ByteArray
+    # (n_sequences + 1,): where in `codes` each sequence begins, and where the last ends.
     offsets: Int64Array
 
     @property
@@ -32,7 +25,7 @@ class SymbolBlock(NamedTuple):
 
 
 def offsets_of_counts(counts: Int64Array) -> Int64Array:
-    """Return where each of some lists begins, one behind the other, and where the last ends."""
+    """Return where each of some lists begins, one after the other, and where the last ends."""
     offsets = np.zeros(counts.size + 1, dtype=np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
@@ -50,30 +43,17 @@ def is_every(numbers: Int64Array, count: int) -> bool:
 
 
 class Lanes(NamedTuple):
-    """Some sequences, in groups of `LANES`, the shortest first.
+    """Some sequences, in groups of `LANES`, the shortest first."""
 
-    Attributes
-    ----------
-    sequences : ndarray of int64
-        Their numbers in the block; none is empty.
-    lengths : ndarray of int64
-        Their lengths, ascending.
-    rows : ndarray, dtype=uint8, shape=(n_rows, LANES)
-        Their symbols, and behind those that end first a padding symbol.
-    first_rows : ndarray of int64
-        Where each sequence begins; its lane is its place modulo `LANES`.
-    segments : ndarray, dtype=int64, shape=(n_segments, SEGMENT_NUMBERS)
-        The rows between the ends of sequences of a group (`processor_text.SEGMENT_NUMBERS`).
-    slots : ndarray of int64
-        The segment that each sequence ends with.
-    """
-
-    sequences: Int64Array
-    lengths: Int64Array
+    sequences: Int64Array  # Their numbers in the block; none is empty
+    lengths: Int64Array  # Their lengths, ascending
+    # (n_rows, LANES): their symbols, and after those that end first a padding symbol.
     rows: ByteArray
-    first_rows: Int64Array
+    first_rows: Int64Array  # Where each sequence begins; its lane is its place modulo `LANES`
+    # (n_segments, SEGMENT_NUMBERS): the rows between the ends of sequences of a group
+    # (`processor_text.SEGMENT_NUMBERS`).
     segments: Int64Array
-    slots: Int64Array
+    slots: Int64Array  # The segment that each sequence ends with
 
 
 def lanes_of(

@@ -7,11 +7,11 @@ follows has only plain names.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from mummergpu.errors import ModelError
-from mummergpu.hmm.language.lexer import END, NAME, NUMBER, QUOTED, Token, tokens_of
 from mummergpu.hmm.language.program import (
     ATTRIBUTES,
     Algorithm,
@@ -24,6 +24,58 @@ from mummergpu.hmm.language.program import (
     Transition,
 )
 
+NAME: Final = "name"
+NUMBER: Final = "number"
+QUOTED: Final = "quoted"
+END: Final = "end"
+
+_WORDS: Final = re.compile(
+    r"""
+    (?P<blank>[ \t\r\n\f\v]+ | //[^\n]* | /\*.*?\*/)
+  | (?P<number>(?:[0-9]+(?:\.(?!\.)[0-9]*)? | \.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+  | (?P<name>[A-Za-z][A-Za-z0-9_]*)
+  | (?P<quoted>'[\x20-\x7e]')
+  | (?P<mark>-> | \.\. | [\x21-\x7e])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    """A word: `NAME`, `NUMBER`, `QUOTED`, `END`, or else the mark itself."""
+
+    kind: str
+    text: str
+    line: int
+    column: int
+
+    @property
+    def shown(self) -> str:
+        """The word as errors show it."""
+        return "the end of the program" if self.kind == END else f"'{self.text}'"
+
+
+def tokens_of(text: str, path: str) -> Iterator[Token]:
+    """Yield the words of a program, and `END`; a byte that is in no word is an error."""
+    at, line, begin = 0, 1, 0
+    while at < len(text):
+        found = _WORDS.match(text, at)
+        place = (line, at - begin + 1)
+        if found is None:
+            raise ModelError(f"{text[at]!r} has no meaning here", path, *place)
+        word = found.group()
+        if text.startswith("/*", at) and found.lastgroup != "blank":
+            raise ModelError("a comment without its end, '*/'", path, *place)
+        if found.lastgroup != "blank":
+            kind = word if found.lastgroup == "mark" else str(found.lastgroup)
+            yield Token(kind, word, *place)
+        at = found.end()
+        if (feeds := word.count("\n")) > 0:
+            line += feeds
+            begin = at - len(word) + word.rindex("\n") + 1
+    yield Token(END, "", line, len(text) - begin + 1)
+
+
 MAX_DECLARATIONS: Final = 200_000
 """Of a model, when every ``for`` has been written out."""
 
@@ -32,20 +84,7 @@ _MAX_DIGITS: Final = 9
 
 
 def parse_program(text: str, path: str = "<text>") -> Program:
-    """Return what a program says.
-
-    Parameters
-    ----------
-    text : str
-        The program.
-    path : str
-        What errors name it.
-
-    Raises
-    ------
-    ModelError
-        With line and column, and what was expected there.
-    """
+    """Parse a program; `ModelError` has the line, the column and what was expected."""
     return _Parser(text, path).program()
 
 
@@ -54,7 +93,7 @@ class _Words:
 
     def __init__(self, text: str, path: str) -> None:
         self._path = path
-        self._tokens = tokens_of(text, path)
+        self._tokens = list(tokens_of(text, path))
         self.at = 0
 
     @property

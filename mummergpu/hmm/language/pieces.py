@@ -1,6 +1,6 @@
 """Long sequences in pieces: what a piece does to each state, then all pieces at once.
 
-A piece is an operator from the states before it to those behind it. Operators of few states are
+A piece is an operator from the states before it to those after it. Operators of few states are
 computed side by side, a lane for each state that a piece may begin in, and joined one after the
 other; then all pieces run again from the values that they begin with, to find paths.
 """
@@ -14,19 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.hmm.language import traces
+from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import offsets_of_counts
-from mummergpu.hmm.language.node_paths import (
-    NodeVisits,
-    WalkedPieces,
-    add_joined,
-    empty_runs,
-    fill_stretch,
-    run_places,
-    settle,
-    stretch_of,
-    stretches_of,
-    walk_pieces,
-)
 from mummergpu.hmm.language.processor import (
     ChainPrograms,
     Computed,
@@ -42,9 +32,15 @@ from mummergpu.hmm.language.processor_text import (
     Kept,
     ProgramKind,
 )
-from mummergpu.hmm.language.recurrence import with_silent
-from mummergpu.hmm.language.tables import Numbers
-from mummergpu.hmm.language.traces import Runs, StateNames, runs_of, trace_piece
+from mummergpu.hmm.language.recurrence import Shape, with_silent
+from mummergpu.hmm.language.tables import (
+    EMISSION_ROW,
+    LONGEST_CHUNK,
+    ChainTables,
+    Numbers,
+    best_tables,
+    sum_tables,
+)
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit
 
@@ -78,41 +74,26 @@ def pieces_of(length: int, size: int) -> list[Piece]:
 
 
 class Borders(NamedTuple):
-    """The values behind each piece.
+    """The values after each piece."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (n_pieces, n_nodes)
-        The values of states.
-    totals : ndarray of int64, shape (n_pieces,)
-        What was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units. If each
-        value has one, the shape is (n_pieces, n_nodes).
-    """
-
-    values: Numbers
+    values: Numbers  # (n_pieces, n_nodes): the values of states
+    # (n_pieces,): what was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
+    # If each value has one, the shape is (n_pieces, n_nodes).
     totals: Int64Array
 
 
 class Operators(NamedTuple):
-    """What pieces do to a path that begins in each place.
+    """What pieces do to a path that begins in each place."""
 
-    Attributes
-    ----------
-    values : ndarray, shape (n_pieces, n_places, n_nodes)
-        The values of states behind the piece.
-    offsets : ndarray of int64, shape (n_pieces, n_places)
-        What was taken off them.
-    """
-
-    values: Numbers
-    offsets: Int64Array
+    values: Numbers  # (n_pieces, n_places, n_nodes): the values of states after the piece
+    offsets: Int64Array  # (n_pieces, n_places): what was taken off them
 
 
 class LongSequence:
     """A sequence, and the programs of a chain that run over its pieces.
 
     `places` has for each state a number, the same for states that go on alike; by default none do.
-    With `pair_symbols` the states emit pairs of so many symbols: of each and of the one before.
+    With `pair_symbols` the states emit pairs of that many symbols: each and the one before.
     """
 
     piece_symbols = 1 << 16
@@ -170,7 +151,7 @@ class LongSequence:
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in.
 
-        It is no number where a sum or a path has become too small beside others.
+        It is NaN where a sum or a path has become too small beside others.
         """
         values, totals = self._borders.values[-1:], self._borders.totals[-1:].reshape(1, -1)
         column = np.append(values, totals.view(values.dtype), axis=1)
@@ -179,44 +160,44 @@ class LongSequence:
         scores, ends = best_ends(self._programs, column)
         return float(scores[0]), int(ends[0])
 
-    def runs(self, names: StateNames, end: int) -> Runs:
+    def runs(self, names: traces.StateNames, end: int) -> traces.Runs:
         """Return the best path that ends in a state, as runs."""
         path = [len(self._shape.steps) + self._shape.emitting + end]
-        found: list[Runs] = []
+        found: list[traces.Runs] = []
         for steps in self._steps(end):
             own = np.concatenate([steps, np.array(path, dtype=np.int64)])
             path = []
             bounds = np.array([0, own.size], dtype=np.int64)
-            found.append(runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
+            found.append(traces.runs_of(own, bounds, np.zeros(1, dtype=np.int64), names))
         return merged_runs(found[::-1])
 
-    def node_runs(self, visits: NodeVisits, end: int) -> Runs:
+    def node_runs(self, visits: traces.NodeVisits, end: int) -> traces.Runs:
         """Return the best path that ends in a node of a chain with `has_node_paths`, as runs."""
         path = np.empty(self._codes.size, dtype=np.uint8)
         tables, borders = self._programs.trace_tables, self._borders
         values = in_one_scale(borders.values, borders.totals.reshape(len(borders.values), -1))
 
-        def walked(group: list[Piece]) -> WalkedPieces:
+        def walked(group: list[Piece]) -> traces.WalkedPieces:
             pieces, bits = self._trace_group(group)
             begins, ends = np.array(pieces, dtype=np.int64).T
             numbers = (ends - 1) // self.piece_symbols
             likely = values[numbers, : self._shape.emitting].argmax(axis=1)
             likely[ends == self._codes.size] = end
             places = np.ascontiguousarray(begins), np.ascontiguousarray(ends)
-            return walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
+            return traces.walk_pieces(tables, bits, *places, likely.astype(np.int64), path)
 
-        settle(list(self._map(walked, self._groups())), tables, end, path)
-        stretches = self._map(lambda one: stretch_of(path, visits, *one), self._pieces)
-        places = run_places(stretches_of(stretches))
-        runs = empty_runs(places.run_count)
+        traces.settle(list(self._map(walked, self._groups())), tables, end, path)
+        stretches = self._map(lambda one: traces.stretch_of(path, visits, *one), self._pieces)
+        places = traces.run_places(traces.stretches_of(stretches))
+        runs = traces.empty_runs(places.run_count)
         firsts, joins = places.firsts.tolist(), places.joins.tolist()
 
         def filled(number: int) -> int:
             place = (*self._pieces[number], firsts[number], joins[number])
-            return fill_stretch(path, visits, *place, runs.visits, runs.lengths)
+            return traces.fill_stretch(path, visits, *place, runs.visits, runs.lengths)
 
         first_lengths = np.array(list(self._map(filled, range(len(self._pieces)))))
-        add_joined(runs, places, first_lengths)
+        traces.add_joined(runs, places, first_lengths)
         return runs
 
     def _steps(self, end: int) -> Iterator[Int64Array]:
@@ -228,7 +209,7 @@ class LongSequence:
             for lane in reversed(range(len(one))):
                 piece, is_first = one[lane], one[lane].begin == 0
                 room = np.empty(piece.size * (1 + self._shape.silent) + 1, dtype=np.int64)
-                end, at = trace_piece(
+                end, at = traces.trace_piece(
                     tables, words, piece.size, LANES, lane, end, is_first, start, room
                 )
                 yield room[at:]
@@ -240,7 +221,7 @@ class LongSequence:
         return [self._pieces[:1], *groups]
 
     def _rows(self, pieces: Sequence[Piece]) -> ByteArray:
-        """Return the symbols of pieces, a lane each; the lanes behind them repeat the last one."""
+        """Return the symbols of pieces, a lane each; the lanes after them repeat the last one."""
         rows = np.full((pieces[0].size, LANES), self._programs.padding, dtype=np.uint8)
         for lane, piece in enumerate(pieces):
             rows[: piece.size, lane] = self._emitted(*piece)
@@ -293,7 +274,7 @@ class LongSequence:
         return Borders(values, totals)
 
     def _computed(self) -> tuple[Borders, Operators]:
-        """Return the values behind the first piece, and the operators of the others."""
+        """Return the values after the first piece, and the operators of the others."""
         slots = self._run(ProgramKind(self._sums), self._rows(self._pieces[:1]), None).slots
         first = Borders(*_taken_apart(slots[:, :, 0]))
         units = self._units()
@@ -348,14 +329,14 @@ def _join_sums(
     values: Float64Array,
     totals: Int64Array,
 ) -> None:
-    """Write the borders behind the first, one after the other; `own` has room for each place."""
+    """Write the borders after the first, one after the other; `own` has room for each place."""
     for piece in range(operators.shape[0]):
         own[:] = 0.0
         for node in range(places.size):
             own[places[node]] += values[piece, node]
         most, some = 0, False
         for place in range(own.size):
-            # This is also true of what is no number.
+            # This is also true of NaN.
             if own[place] != 0:
                 most = max(most, exponents[piece, place]) if some else exponents[piece, place]
                 some = True
@@ -387,7 +368,7 @@ def _join_best(
     values: Int64Array,
     totals: Int64Array,
 ) -> None:
-    """Write the borders behind the first, one after the other; `own` has room for each place."""
+    """Write the borders after the first, one after the other; `own` has room for each place."""
     dead = IMPOSSIBLE // 2
     for piece in range(operators.shape[0]):
         own[:] = IMPOSSIBLE
@@ -438,10 +419,139 @@ class _Plain:
         return value
 
 
-def merged_runs(parts: list[Runs]) -> Runs:
+def merged_runs(parts: list[traces.Runs]) -> traces.Runs:
     """Return the runs of one path from those of its parts."""
     visits = np.concatenate([one.visits for one in parts])
     lengths = np.concatenate([one.lengths for one in parts])
     begins = np.flatnonzero(np.diff(visits, prepend=-1))
     merged: Int64Array = np.add.reduceat(lengths, begins)
-    return Runs(visits[begins], merged, offsets_of_counts(np.array([begins.size])))
+    return traces.Runs(visits[begins], merged, offsets_of_counts(np.array([begins.size])))
+
+
+_MAX_CODES: Final = 250
+_MAX_PLACES: Final = 2
+"""With more possible states after a symbol there would be as many nodes as before."""
+
+
+class CodedChain:
+    """A chain whose states emit few of the symbols each, with fewer nodes for long sequences.
+
+    In a model of CpG islands eight states emit one base each, so that two of them are possible
+    after each base: these have places (`states`, of shape (n_symbols, n_places); -1: none). A node
+    stands for a step from one place to another, and emits the pair of symbols around it: four
+    nodes with 8 transitions replace eight states with 64.
+    """
+
+    def __init__(self, chain: Chain, states: Int64Array) -> None:
+        self.states = states
+        self._chain = chain
+        self._programs: dict[bool, ChainPrograms] = {}
+        count = states.shape[1]
+        nodes = range(count * count)
+        # The node of place `j` that comes from place `i` is number ``j * count + i``.
+        steps = [
+            (before, node) for node in nodes for before in nodes if before // count == node % count
+        ]
+        shape = Shape(tuple(nodes), 0, tuple(steps))
+        symbols = states.shape[0]
+        ones = np.ones(len(nodes))
+        self._pairs = Chain(
+            chain.name,
+            tuple(str(code) for code in range(symbols * symbols + symbols)),
+            shape,
+            tuple(str(node) for node in nodes),
+            np.ones(len(steps)),
+            (np.array(nodes) % count == 0).astype(np.float64),
+            ones,
+            0.0,
+            np.ones((len(nodes), symbols * symbols + symbols)),
+        )
+
+    def programs(self, sums: bool) -> ChainPrograms:
+        """Return the programs of pairs, with the numbers of the chain."""
+        if sums not in self._programs:
+            self._programs[sums] = self._made_programs(sums)
+        return self._programs[sums]
+
+    def _made_programs(self, sums: bool) -> ChainPrograms:
+        found = ChainPrograms(self._pairs)
+        tables = sum_tables(self._chain) if sums else best_tables(self._chain)
+        plain = sum_tables(self._pairs) if sums else best_tables(self._pairs)
+        end = tables.end[0] + plain.end if not sums else tables.end[0] * plain.end
+        chunks = (tables.chunk, tables.float_chunk) if sums else (LONGEST_CHUNK, 0)
+        made = ChainTables(plain.numbers, self._emissions(tables, sums), end, *chunks)
+        found.__dict__["sums" if sums else "best"] = made
+        return found
+
+    def _emissions(self, tables: ChainTables, sums: bool) -> Numbers:
+        """Return the emissions of nodes for each pair, and for the first symbol."""
+        shape, (symbols, count) = self._chain.shape, self.states.shape
+        none = 0.0 if sums else IMPOSSIBLE
+        nodes = range(count * count)
+        found = np.full((len(nodes), EMISSION_ROW), none, dtype=tables.numbers.dtype)
+        numbers = {step: tables.numbers[at] for at, step in enumerate(shape.steps)}
+        rows = [tables.emissions[one] for one in shape.emissions]
+
+        def both(one: float, other: float) -> float:
+            return one * other if sums else max(one + other, IMPOSSIBLE)
+
+        for node in nodes:
+            to, source = divmod(node, count)
+            for symbol in range(symbols):
+                state = self.states[symbol, to]
+                if state < 0:
+                    continue
+                if source == 0:
+                    start = tables.numbers[len(shape.steps) + state]
+                    found[node, symbols * symbols + symbol] = both(start, rows[state][symbol])
+                for before in range(symbols):
+                    step = (int(self.states[before, source]), int(state))
+                    if step in numbers:
+                        value = both(numbers[step], rows[state][symbol])
+                        found[node, before * symbols + symbol] = value
+            found[node, symbols * symbols + symbols] = 1.0 if sums else 0
+        return found
+
+    def sequence(
+        self,
+        codes: ByteArray,
+        sums: bool,
+        map_pieces: MapPieces,
+        make: Callable[..., LongSequence] = LongSequence,
+    ) -> LongSequence:
+        """Return a sequence, whose pairs of symbols the nodes emit, as `make` makes it."""
+        symbols, count = self.states.shape
+        # What follows a node depends on its place alone.
+        places = np.arange(count * count) // count
+        return make(self.programs(sums), codes, sums, map_pieces, places, symbols)
+
+    def runs(
+        self, sequence: LongSequence, codes: ByteArray, end: int, names: traces.StateNames
+    ) -> traces.Runs:
+        """Return the best path that ends in a node, as runs of the states of the chain."""
+        count = self.states.shape[1]
+        # The visit after each symbol in each node.
+        table = names.node_visits[np.maximum(self.states, 0)].repeat(count, axis=1).ravel()
+        visits = traces.NodeVisits(codes, np.ascontiguousarray(table), count * count)
+        return sequence.node_runs(visits, end)
+
+
+def coded_chain(chain: Chain) -> CodedChain | None:
+    """Return a chain with places, or None where that is not possible or not worth it.
+
+    All states must be the same to end in, and no silent state may be passed.
+    """
+    symbols = chain.emissions.shape[1]
+    of_states: Float64Array = chain.emissions[list(chain.shape.emissions)]
+    count = int((of_states > 0).sum(axis=0).max())
+    if not 0 < count <= _MAX_PLACES or chain.shape.emitting <= count * count:
+        return None
+    if symbols * symbols + symbols > _MAX_CODES or chain.shape.silent:
+        return None
+    if any(chain.ways) or any(chain.starts) or any(chain.ends) or np.ptp(chain.end) > 0:
+        return None
+    states = np.full((symbols, count), -1, dtype=np.int64)
+    for symbol in range(symbols):
+        own = np.flatnonzero(of_states[:, symbol] > 0)
+        states[symbol, : own.size] = own
+    return CodedChain(chain, states)

@@ -28,7 +28,7 @@ _STEPS: Final = (
 def plan7_model(profile: Profile, length: int) -> Model:
     """Return the model that HMMER compares sequences of a length with.
 
-    States are named as in HMMER: ``N``, ``J`` and ``C`` are before, between and behind alignments,
+    States are named as in HMMER: ``N``, ``J`` and ``C`` are before, between and after alignments,
     ``M[k]``, ``I[k]`` and ``D[k]`` are those of node k. There may be several alignments, and each
     may begin and end at any node.
     """

@@ -20,7 +20,7 @@ PIECE_VALUES: Final = 1 << 19
 """About how many values of states a piece of a long sequence has from one end."""
 
 _POWERS: Final = np.append(2.0 ** -np.arange(1022.0), 0.0)
-"""What values are multiplied with that are so many powers of 2 behind; the last are nothing."""
+"""Factors of values by how many powers of 2 they are smaller; the last is 0."""
 
 _SPARE: Final = 160
 """No exponent of a product is so far above the largest one at another symbol: the sums of products
@@ -37,11 +37,7 @@ class _OneEnd(LongSequence):
     """The sums from one end of a sequence, in pieces."""
 
     def __init__(
-        self,
-        programs: ChainPrograms,
-        codes: ByteArray,
-        map_pieces: MapPieces,
-        pieces: list[Piece],
+        self, programs: ChainPrograms, codes: ByteArray, map_pieces: MapPieces, pieces: list[Piece]
     ) -> None:
         super().__init__(programs, codes, True, map_pieces)
         self._cut = pieces
@@ -53,7 +49,7 @@ class _OneEnd(LongSequence):
         return self._cut
 
     def columns(self, numbers: list[int], kept: Kept) -> Numbers:
-        """Return what is kept of pieces of one size, a lane each; of the first one alone."""
+        """Return the kept columns of pieces of one size, a lane each; the first comes alone."""
         rows = self._rows([self._pieces[number] for number in numbers])
         before = self._slots_before(numbers) if numbers[0] > 0 else None
         return self._run(ProgramKind(True, kept), rows, before).columns
@@ -66,10 +62,7 @@ class LongPosteriors:
     """
 
     def __init__(
-        self,
-        both: tuple[ChainPrograms, ChainPrograms],
-        codes: ByteArray,
-        map_pieces: MapPieces,
+        self, both: tuple[ChainPrograms, ChainPrograms], codes: ByteArray, map_pieces: MapPieces
     ) -> None:
         self._programs = both[0]
         size = max(1, PIECE_VALUES // both[0].values_of_column)
@@ -114,7 +107,7 @@ def write_posteriors(
 ) -> None:
     """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
 
-    The rows of the second columns are in the other order. Those of a symbol are no numbers without
+    The rows of the second columns are in the other order. Those of a symbol are NaN without
     a path, and where a sum has become too small beside others.
     """
     exact_nodes = programs.chain.shape.nodes if programs.is_exact else 0
@@ -135,7 +128,7 @@ def _fill_posteriors(
     most: Int64Array,
     found: Float64Array,
 ) -> None:
-    """Write the probabilities; so many nodes have exponents behind their values.
+    """Write the probabilities; `exact_nodes` have exponents after their values.
 
     `most` is memory for a number a lane.
     """

@@ -35,35 +35,23 @@ from mummergpu.runtime.compiled.llvm_text import compiled_text
 
 
 class Computed(NamedTuple):
-    """What a program has left behind.
+    """The results of a program."""
 
-    Attributes
-    ----------
-    slots : ndarray, shape=(n_slots, width, LANES)
-        The values of states behind each segment, and how they were scaled (`ChainPrograms.width`).
-    columns : ndarray, shape=(n_rows, width, LANES), or empty
-        The same for each row.
-    bits : ndarray, shape=(n_rows, n_words, LANES), or empty
-        The bits of `TraceBits` for each row.
-    """
-
+    # (n_slots, width, LANES): the values of states after each segment, and how they were scaled
+    # (`ChainPrograms.width`).
     slots: Numbers
-    columns: Numbers
-    bits: Numbers
+    columns: Numbers  # (n_rows, width, LANES): the same for each row
+    bits: Numbers  # (n_rows, n_words, LANES): the bits of `TraceBits` for each row
 
 
 class ChainPrograms:
     """A chain in one direction, and the programs that compute it as they are asked for.
 
-    Attributes
-    ----------
-    is_exact : bool
-        Whether each value has an exponent of its own, so that none is lost beside others.
-    width : int
-        The numbers of a column in a lane: the values of nodes, and the exponent of all or of each.
+    A column has `width` numbers in a lane: the values of nodes, and the exponent of all or of each.
     """
 
     is_exact = False
+    """Whether each value has an exponent of its own, so that none is lost beside others."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -108,17 +96,13 @@ class ChainPrograms:
 
     @property
     def padding(self) -> int:
-        """The code behind the symbols."""
+        """The code after the symbols."""
         return min(len(self.chain.alphabet), 255)
 
     def compute(
-        self,
-        kind: ProgramKind,
-        rows: Any,
-        segments: Int64Array,
-        given: Numbers | None = None,
+        self, kind: ProgramKind, rows: Any, segments: Int64Array, given: Numbers | None = None
     ) -> Computed:
-        """Run segments; `given` are slots behind theirs, from which some go on."""
+        """Run segments; `given` are slots after theirs, from which some go on."""
         tables = self.sums if kind.sums else self.best
         dtype, count = tables.numbers.dtype, segments.shape[0]
         extra = 0 if given is None else given.shape[0]
@@ -196,9 +180,9 @@ class LoopedPrograms(ChainPrograms):
 
 
 def sum_scores(programs: ChainPrograms, states: Numbers) -> Float64Array:
-    """Return the logarithms of the sums over all paths, from columns behind sequences.
+    """Return the logarithms of the sums over all paths, from columns after sequences.
 
-    They are no numbers where a sum has become too small beside others.
+    They are NaN where a sum has become too small beside others.
     """
     with np.errstate(divide="ignore"):
         if programs.is_exact:
@@ -229,13 +213,13 @@ def best_ends(programs: ChainPrograms, states: Numbers) -> tuple[Float64Array, I
 def in_one_scale(values: Int64Array, exponents: Int64Array) -> Int64Array:
     """Return logarithms whose exponents are those of the largest of each column, to compare them.
 
-    What is far behind it is impossible.
+    What is far below it is impossible.
     """
     less = exponents - exponents.max(axis=1, keepdims=True)
     found: Int64Array = values + (np.maximum(less, IMPOSSIBLE >> OFFSET_BITS) << OFFSET_BITS)
     return found
 
 
-def states_behind(lanes: Lanes, slots: Numbers) -> Numbers:
-    """Return the columns behind sequences, in the order of the lanes."""
+def final_columns(lanes: Lanes, slots: Numbers) -> Numbers:
+    """Return the columns after sequences, in the order of the lanes."""
     return np.ascontiguousarray(slots[lanes.slots, :, np.arange(lanes.slots.size) % LANES])

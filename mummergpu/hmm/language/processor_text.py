@@ -1,9 +1,9 @@
 """Prints the recurrence of a shape for the processor: LLVM's text, a sequence a lane of registers.
 
-A program runs segments: so many columns of a group of `LANES` sequences, from the start of paths
-or from the values behind another segment. Sums are doubles that are scaled now and then, their
-exponents counted; one that has become too small beside the others is no number from then on, nor is
-what it is added to. The best paths have integers, logarithms in units of 2**-`LOG_BITS`, so that
+A program runs segments: some columns of a group of `LANES` sequences, from the start of paths
+or from the values after another segment. Sums are doubles that are scaled now and then, their
+exponents counted; one that has become too small beside the others is NaN from then on, as is what
+it is added to. The best paths have integers, logarithms in units of 2**-`LOG_BITS`, so that
 sums in any order are equal.
 """
 
@@ -68,7 +68,7 @@ ARGUMENTS: Final = (
 )
 """The arguments of a program, addresses but for two: rows of `LANES` symbols, segments,
 probabilities of transitions and then of the start, emissions by symbol and one of a padding symbol
-behind them, the values behind each segment, those of each row, the bits of each row, and after how
+after them, the values after each segment, those of each row, the bits of each row, and after how
 many columns values are scaled."""
 
 
@@ -157,7 +157,7 @@ class _Sums:
         return found, text.value(f"add {_INTEGERS} {offset}, {taken}")
 
     def _known(self, factor: str, values: Sequence[str], most: str) -> str:
-        """Return a factor, or no number if a value is not 0 and too small beside the largest."""
+        """Return a factor, or NaN if a value is not 0 and too small beside the largest."""
         text, name, least = self.text, f"llvm.smin.v{LANES}i64", ""
         for value in values:
             bits = text.value(f"bitcast {self.vector} {value} to {_INTEGERS}")
@@ -212,7 +212,7 @@ class _Best:
             rank = above + rank[len(rank) & ~1 :]
         best = rank[0][0] if rank else _all(str(IMPOSSIBLE), "i64")
         self.ranks.append(list(enumerate(rank[0][1])) if rank else [])
-        # What is impossible twice is no number yet that overflows when a state emits.
+        # Twice impossible does not overflow yet when a state emits.
         return best if target < self.emitting else self.possible(best)
 
     def possible(self, value: str) -> str:
@@ -326,7 +326,7 @@ class _Printer:
         loaded = [self._load_slot(source, node) for node in range(nodes + 1)]
         text.add("  br label %rows_head")
 
-        # Values are scaled behind each chunk of rows.
+        # Values are scaled after each chunk of rows.
         text.add("rows_head:")
         values = []
         text.add(

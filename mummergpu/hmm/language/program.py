@@ -74,41 +74,24 @@ class RowSum(NamedTuple):
 
     @property
     def is_unusual(self) -> bool:
-        """Whether it is told: more than 1 by a warning."""
+        """Whether it is reported: more than 1 by a warning."""
         return self.total > 1 + _MAX_EXCESS or self.total < 1 - _MAX_LACK
 
 
 @frozen
 class Model:
-    """A hidden Markov model as it is declared.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    alphabet : tuple of str
-        The symbols, of one character each.
-    states : tuple of State
-        All states in the order of their declaration, start and end included.
-    start : str
-        The state that every path begins in.
-    end : str or None
-        The state that every path ends in; None: a path may end in any state that emits.
-    emissions : dict of str to tuple of float
-        The probabilities of the symbols, by name.
-    transitions : tuple of Transition
-        The steps, in the order of their declaration.
-    unusual_sums : tuple of (RowSum, int)
-        Rows of probabilities that do not sum to 1, and the lines of the program.
-    """
+    """A hidden Markov model as it is declared."""
 
     name: str
-    alphabet: tuple[str, ...]
+    alphabet: tuple[str, ...]  # The symbols, of one character each
+    # All states in the order of their declaration, start and end included.
     states: tuple[State, ...]
-    start: str
+    start: str  # The state that every path begins in
+    # The state that every path ends in; None: a path may end in any state that emits.
     end: str | None
-    emissions: dict[str, tuple[float, ...]]
+    emissions: dict[str, tuple[float, ...]]  # The probabilities of the symbols, by name
     transitions: tuple[Transition, ...]
+    # Rows of probabilities that do not sum to 1, and the lines of the program.
     unusual_sums: tuple[tuple[RowSum, int], ...] = ()
 
     def with_any_letter(self, letter: str, symbols: str) -> Model:

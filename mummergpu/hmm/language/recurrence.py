@@ -16,22 +16,14 @@ MAX_UNROLLED: Final = 128
 
 
 class Shape(NamedTuple):
-    """The structure of a chain, without its probabilities: what a program depends on.
+    """The structure of a chain, without its probabilities: what a program depends on."""
 
-    Attributes
-    ----------
-    emissions : tuple of int
-        The number of the emission of each state that emits; these states come first.
-    silent : int
-        How many states follow that are silent, each behind those with transitions to it.
-    steps : tuple of (int, int)
-        The source and the target of each transition, ordered by target and then by source. The
-        value of a target that emits comes from sources before the symbol; that of a silent one
-        from sources behind it.
-    """
-
+    # The number of the emission of each state that emits; these states come first.
     emissions: tuple[int, ...]
-    silent: int
+    silent: int  # How many states follow that are silent, each after those with transitions to it
+    # The source and the target of each transition, ordered by target and then by source. The value
+    # of a target that emits comes from sources before the symbol; that of a silent one from sources
+    # after it.
     steps: tuple[tuple[int, int], ...]
 
     @property
@@ -76,7 +68,7 @@ class Arithmetic(Protocol[Value]):
 
 
 def column(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
-    """Return the values of all states behind a symbol, from those before it."""
+    """Return the values of all states after a symbol, from those before it."""
     return after(shape, arithmetic, joined(shape, arithmetic, before))
 
 
@@ -91,7 +83,7 @@ def joined(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value])
 
 
 def after(shape: Shape, arithmetic: Arithmetic[Value], values: Sequence[Value]) -> list[Value]:
-    """Return the values of all states behind a symbol, from those of states that are to emit it."""
+    """Return the values of all states after a symbol, from those of states that are to emit it."""
     emitted = [arithmetic.emit(value, node) for node, value in enumerate(values)]
     return with_silent(shape, arithmetic, emitted)
 
@@ -109,21 +101,12 @@ def with_silent(
 
 
 class TraceBits(NamedTuple):
-    """Where the bits of each state lie that tell the transition of the best way into it.
+    """Where the bits of each state lie that number the best way into it."""
 
-    Attributes
-    ----------
-    places : tuple of (int, int, int)
-        The word of each state, the first bit in it, and how many bits.
-    words : int
-        How many words a column has.
-    word_bits : int
-        The bits of a word: 8, 16 or 64.
-    """
-
+    # The word of each state, the first bit in it, and how many bits.
     places: tuple[tuple[int, int, int], ...]
     words: int
-    word_bits: int
+    word_bits: int  # The bits of a word: 8, 16 or 64
 
     @classmethod
     def of(cls, shape: Shape) -> TraceBits:

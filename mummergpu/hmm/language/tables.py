@@ -43,27 +43,17 @@ _LOG_2: Final = math.log(2)
 _MAX_LOG: Final = 700.0
 LOG_UNITS: Final = float(1 << LOG_BITS)
 EMISSION_ROW: Final = 256
-"""The places of an emission in a table; the one behind the symbols is that of padding."""
+"""The places of an emission in a table; the one after the symbols is that of padding."""
 
 
 class ShapeArrays(NamedTuple):
-    """A shape for compiled functions.
+    """A shape for compiled functions."""
 
-    Attributes
-    ----------
-    first_steps : ndarray of int64, shape (n_nodes + 1,)
-        Where the steps into each node begin, and where the last ends.
-    sources : ndarray of int64
-        Of each step; behind the steps, for each node that emits, the start: the number of nodes.
-    emissions : ndarray of int64, shape (n_nodes,)
-        Those of nodes; of a silent one the number of emissions.
-    emitting : int
-        How many nodes emit.
-    """
-
+    # (n_nodes + 1,): where the steps into each node begin, and where the last ends.
     first_steps: Int64Array
+    # Of each step; after the steps, for each node that emits, the start: the number of nodes.
     sources: Int64Array
-    emissions: Int64Array
+    emissions: Int64Array  # (n_nodes,): those of nodes; of a silent one the number of emissions
     emitting: int
 
     @classmethod
@@ -81,28 +71,16 @@ class ShapeArrays(NamedTuple):
 
 
 class ChainTables(NamedTuple):
-    """A chain in numbers.
+    """A chain in numbers."""
 
-    Attributes
-    ----------
-    numbers : ndarray
-        The probabilities of transitions, and then of the start.
-    emissions : ndarray, shape=(n_emissions, EMISSION_ROW)
-        The probabilities of symbols; behind them 1 for the padding.
-    end : ndarray
-        The probabilities of the end.
-    chunk : int
-        After how many columns values have to be scaled; 0 if sums may be too small for doubles
-        behind a single one.
-    float_chunk : int
-        The same of floats.
-    """
-
-    numbers: Numbers
+    numbers: Numbers  # The probabilities of transitions, and then of the start
+    # (n_emissions, EMISSION_ROW): the probabilities of symbols; after them 1 for the padding.
     emissions: Numbers
-    end: Numbers
+    end: Numbers  # The probabilities of the end
+    # After how many columns values have to be scaled; 0 if sums may be too small for doubles after
+    # a single one.
     chunk: int
-    float_chunk: int = 0
+    float_chunk: int = 0  # The same of floats
 
 
 def sum_tables(chain: Chain) -> ChainTables:
@@ -141,7 +119,7 @@ def log_units(values: Float64Array) -> Int64Array:
 def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
     """Return natural logarithms of values and of what was taken off them.
 
-    They are -inf where no path is possible, and no numbers where one may be lost.
+    They are -inf where no path is possible, and NaN where one may be lost.
     """
     found = values / LOG_UNITS + offsets * ((1 << OFFSET_BITS) / LOG_UNITS)
     impossible = (values < IMPOSSIBLE // 2) | (offsets <= NEVER // 2)
@@ -166,9 +144,9 @@ class _Extremes(NamedTuple):
 def _chunk(chain: Chain, limits: NumberRange) -> int:
     """Return after how many columns sums are scaled, so that none gets lost that is not seen.
 
-    Behind each scaling a value is 0, or at least the smallest that is kept, where the largest is
+    After each scaling a value is 0, or at least the smallest that is kept, where the largest is
     about 1. Up to the next one no product may be too small for a number, nor become so when it is
-    scaled: then what is less than the smallest that is kept can be told from 0.
+    scaled: then what is less than the smallest that is kept can be told apart from 0.
     """
     kept, room = -limits.kept * _LOG_2, (limits.kept - limits.least) * _LOG_2
     start, end = _Extremes.of(chain.start), _Extremes.of(chain.end)
@@ -186,7 +164,7 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
     if chunk > 0:
         return chunk
     # In a line of silent states the first one that is too small follows one that is not. As each of
-    # them is looked at behind each column, that one is seen, also if those behind it become 0.
+    # them is looked at after each column, that one is seen, also if those after it become 0.
     return int(2 * (numbers.falls.max() + numbers.emitted_falls.max()) + max_log <= room)
 
 
@@ -217,14 +195,14 @@ class _Factors(NamedTuple):
 def _add_column(
     shape: ShapeArrays, factors: _Factors, before: int, falls: Float64Array, sums: Float64Array
 ) -> None:
-    """Write by what values behind a further column are below 1 at most, and the largest sums.
+    """Write by what values after a further column are below 1 at most, and the largest sums.
 
     The falls are those of single paths. Rows of both arrays take turns, as `before` says.
     """
-    behind = 1 - before
+    current = 1 - before
     for node in range(falls.shape[1]):
         is_silent = node >= factors.emitted_falls.size
-        side = behind if is_silent else before
+        side = current if is_silent else before
         fall, total = 0.0, 0.0
         for step in range(shape.first_steps[node], shape.first_steps[node + 1]):
             source = shape.sources[step]
@@ -234,5 +212,5 @@ def _add_column(
         if not is_silent:
             fall += factors.emitted_falls[node]
             total = max(total, 1.0) * factors.emitted_most[node]
-        falls[behind, node] = fall
-        sums[behind, node] = max(total, 1.0)
+        falls[current, node] = fall
+        sums[current, node] = max(total, 1.0)

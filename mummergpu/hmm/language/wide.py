@@ -30,7 +30,7 @@ _WARP_NODES: Final = 256
 """About how many states a warp shares."""
 _MAX_WARPS: Final = 8
 _WARP_BYTES: Final = 32
-"""What each warp that there might be tells the others."""
+"""The bytes that each possible warp shares with the others."""
 
 
 class WideTables(NamedTuple):
@@ -87,7 +87,7 @@ def block_shape(shape: Shape) -> BlockShape:
 
 
 def fits_block(shape: Shape, shared_bytes: int) -> bool:
-    """Return whether blocks with so much memory can run a shape."""
+    """Return whether blocks with some shared memory can run a shape."""
     ways = max((len(steps) for steps in shape.into()), default=0)
     return block_shape(shape).shared_bytes <= shared_bytes and ways < _MAX_WAYS
 

@@ -16,25 +16,30 @@ from typing import Final, NamedTuple
 
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.bytes.containers import BGZF_END, is_bgzf
 from mummergpu.input.bytes.file_part import (
-    BLOCK_HEAD,
     LONGEST_BLOCK,
     FileRange,
     TextPlace,
-    block_bytes,
     inflated,
     read_bytes,
 )
 from mummergpu.input.bytes.files import STANDARD_INPUT, Input
-from mummergpu.input.bytes.formats import BYTE_ORDER_MARK, Format
+from mummergpu.input.bytes.formats import (
+    BGZF_END,
+    BGZF_HEAD,
+    BYTE_ORDER_MARK,
+    Format,
+    bgzf_block_bytes,
+    is_bgzf,
+)
+from mummergpu.input.records.parallel_records import next_record
 
 TEXT_OF_BGZF: Final = 4
 """About how many bytes of text of reads a byte of bgzf has."""
 
 _BLOCK_MAGIC: Final = b"\x1f\x8b\x08\x04"
 _BLOCKS_IN_A_ROW: Final = 3
-"""So many heads of blocks, each where the one before says, are not there by chance."""
+"""Heads of blocks that, each where the one before says, are not there by chance."""
 
 _RECORD_BYTES: Final = 1 << 17
 """The text in which the beginning of a record is looked for."""
@@ -78,18 +83,17 @@ class _CutFile:
         try:
             file = stack.enter_context(Input(path))
         except MummergpuError as error:
-            # Who reads the file will tell.
+            # Reading the file raises the error.
             raise UncutError from error
         self._number = file.file.fileno()
         self.size = file.size or 0
-        head = os.pread(self._number, BLOCK_HEAD, 0)
+        head = os.pread(self._number, BGZF_HEAD, 0)
         self.is_bgzf = is_bgzf(head)
         self.is_fastq = file.format is Format.FASTQ
         is_text = file.compression is None and not head.startswith(BYTE_ORDER_MARK)
         has_end = self._bytes(self.size - len(BGZF_END), self.size) == BGZF_END
         if file.format.is_alignment or not (is_text or (self.is_bgzf and has_end)):
             raise UncutError
-        self._mark = b"\n@" if self.is_fastq else b"\n>"
 
     @property
     def end(self) -> TextPlace:
@@ -106,12 +110,12 @@ class _CutFile:
         Mates that alternate are not parted. None if no record begins in the rest of the file.
         """
         window = self._window(at, at + _RECORD_BYTES)
-        first = self._next_record(window.text, 0)
-        if first is not None and is_interleaved:
-            second = self._next_record(window.text, first + 1)
-            is_mate = second is None or _stem(window.text, first) != _stem(window.text, second)
+        first = next_record(window.text, self.is_fastq)
+        if first >= 0 and is_interleaved:
+            second = next_record(window.text, self.is_fastq, first + 1)
+            is_mate = second < 0 or _stem(window.text, first) != _stem(window.text, second)
             first = second if is_mate else first
-        if first is None:
+        if first < 0:
             if at + _RECORD_BYTES < self.size:
                 raise UncutError
             return None
@@ -119,33 +123,17 @@ class _CutFile:
 
     def record_named(self, stem: bytes, near: int) -> TextPlace:
         """Return where a record with a name begins, not far from a byte of the file."""
+        start = (b"\n@" if self.is_fastq else b"\n>") + stem
         for size in _MATE_WINDOWS:
             window = self._window(near - size // 2, near + size // 2)
-            at = window.text.find(self._mark + stem)
+            text, at = window.text, window.text.find(start)
             while at >= 0:
-                if _stem(window.text, at) == stem and self._is_record(window.text, at):
+                if _stem(text, at) == stem and next_record(text, self.is_fastq, at) == at:
                     return window.place(at + 1)
-                at = window.text.find(self._mark + stem, at + 1)
+                at = text.find(start, at + 1)
             if near - size // 2 <= 1 and near + size // 2 >= self.size:
                 break
         raise UncutError
-
-    def _next_record(self, text: bytes, at: int) -> int | None:
-        """Return where the line feed before the next record is."""
-        at = text.find(self._mark, at)
-        while at >= 0:
-            if self._is_record(text, at):
-                return at
-            at = text.find(self._mark, at + 1)
-        return None
-
-    def _is_record(self, text: bytes, at: int) -> bool:
-        """Return whether the line after the bases begins as it must: a quality may begin so too."""
-        if not self.is_fastq:
-            return text.find(b"\n", at + 1) >= 0
-        bases = text.find(b"\n", at + 1)
-        third = text.find(b"\n", bases + 1) if bases >= 0 else -1
-        return third >= 0 and text.startswith(b"+", third + 1)
 
     def _window(self, begin: int, end: int) -> _Window:
         """Return text from about one byte of the file to about another."""
@@ -163,7 +151,7 @@ class _CutFile:
             at = data.find(_BLOCK_MAGIC, at + 1)
         texts: list[bytes] = []
         starts, pieces, done = [], [], 0
-        while 0 <= at < end - begin and (size := block_bytes(data[at : at + BLOCK_HEAD])):
+        while 0 <= at < end - begin and (size := bgzf_block_bytes(data[at : at + BGZF_HEAD])):
             text = inflated(data[at : at + size])
             starts.append(done)
             pieces.append(begin + at)
@@ -181,7 +169,7 @@ def _begins_blocks(data: bytes, at: int) -> bool:
     for _ in range(_BLOCKS_IN_A_ROW):
         if at >= len(data):
             return True
-        size = block_bytes(data[at : at + BLOCK_HEAD])
+        size = bgzf_block_bytes(data[at : at + BGZF_HEAD])
         if not size:
             return False
         at += size

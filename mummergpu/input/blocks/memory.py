@@ -17,7 +17,7 @@ from mummergpu.input.bytes.file_part import FilePart
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY, NO_QUALITY
 from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, Limits, RecordOptions, Records
-from mummergpu.input.records.record_reader import RecordReader, printable
+from mummergpu.input.records.record_reader import RecordReader, name_of, printable
 from mummergpu.input.reference import Reference, reference_of_records
 from mummergpu.runtime.frozen import frozen
 
@@ -39,19 +39,8 @@ def reference_in_memory(
 ) -> Reference:
     """Return sequences in memory as a reference, empty records included.
 
-    Parameters
-    ----------
-    any_letters : bool, default False
-        Accept records whose letters are mostly not DNA or RNA.
-    option : str
-        The parameter that has the sequences, for errors.
-
-    Raises
-    ------
-    InputError
-        If a sequence is not DNA or RNA, or there is no base.
-    OptionError
-        If something is not a name and a sequence.
+    `option` is the parameter that has the sequences, for errors. Raise `InputError` if a sequence
+    is not DNA or RNA, or there is no base; and `OptionError` if something is no name and sequence.
     """
     texts = [text for text, _ in _fasta_of_all(sequences, option)]
     return reference_of_records(_records_of(texts, True, any_letters, True), PLACE)
@@ -66,21 +55,10 @@ def block_in_memory(
 ) -> QueryBlock | None:
     """Return sequences in memory, empty ones included, as a block; None if there are none.
 
-    Parameters
-    ----------
-    any_letters : bool, default False
-        Accept queries whose letters are mostly not DNA or RNA.
-    paired : bool, default False
-        Mates alternate; their names then end in ``/1`` and ``/2``.
-    option : str
-        The parameter that has the sequences, for errors.
-
-    Raises
-    ------
-    InputError
-        If a sequence is not DNA or RNA, the names of two mates differ, or a read has no mate.
-    OptionError
-        If something is not a name and a sequence.
+    If they are paired, mates alternate; their names then end in ``/1`` and ``/2``. `option` is the
+    parameter that has the sequences, for errors. Raise `InputError` if a sequence is not DNA or
+    RNA, the names of two mates differ, or a read has no mate; and `OptionError` if something is no
+    name and sequence.
     """
     texts = [text for text, _ in _fasta_of_all(sequences, option)]
     records = _records_of(texts, False, any_letters, False)
@@ -136,10 +114,7 @@ class ReadsInMemory:
         return (PLACE,)
 
     def records(self, limits: Limits, any_letters: bool) -> list[Iterator[Records]]:
-        """Return the records of `reads`, and those of `mates` if there are any, in groups.
-
-        The read that reaches one of the limits ends its group.
-        """
+        """Return the records of `reads`, and of `mates`, in groups that end at a limit."""
         given = [(self.reads, "reads")]
         if self.mates is not None:
             given.append((self.mates, "mates"))
@@ -228,7 +203,7 @@ def _with_qualities(
     if unequal.any():
         number = int(unequal.argmax())
         text = f"quality has {lengths[number]} characters, sequence has {bases[number]}"
-        raise InputError(text, PLACE, record=_name_of(records, number))
+        raise InputError(text, PLACE, record=name_of(records, number))
     # What is below the lowest character becomes a large number.
     found = np.full(records.codes.size, NO_QUALITY, dtype=np.uint8)
     found[np.repeat(given, bases)] = characters - np.uint8(LOWEST_CHARACTER)
@@ -236,13 +211,8 @@ def _with_qualities(
     if wrong.any():
         number = int(np.searchsorted(records.offsets, wrong.argmax(), "right")) - 1
         text = f"a quality is not from 0 to {MOST_QUALITY}, nor a character for that"
-        raise InputError(text, PLACE, record=_name_of(records, number))
+        raise InputError(text, PLACE, record=name_of(records, number))
     return records._replace(qualities=found)
-
-
-def _name_of(records: Records, number: int) -> str:
-    begin, end = records.name_offsets[number : number + 2]
-    return printable(records.names[begin:end].tobytes())
 
 
 def _parsed(text: bytes, options: RecordOptions) -> Records | None:
@@ -264,10 +234,7 @@ def _records_of(
 def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[bytes, bytes | None]]:
     """Yield each record that a user gives as FASTA, and the characters of its qualities, or None.
 
-    Raises
-    ------
-    OptionError
-        If something is not a name and a sequence; `option` is the parameter that has them.
+    Raise `OptionError` for `option` if something is not a name and a sequence.
     """
     try:
         records = iter(sequences)

@@ -1,36 +1,303 @@
-"""Makes single reads and pairs out of the records of one file or of two."""
+"""Makes single reads and pairs out of the records of one file or of two.
+
+Mates have names that are equal but for ends such as /1, and flags that distinguish the first
+from the second.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.mates import (
-    are_pairs,
-    check_single,
-    count_flagged_pairs,
-    cut_suffixes,
-    first_mates_first,
-    interleave,
-    mates_are_apart,
-    mates_by_name,
-    name_of,
-    names_of_pairs,
-    no_pair,
-    not_mates,
-    without_mate,
-)
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.record_arrays import Limits, Records, Spans
-from mummergpu.input.records.tags import NO_TAGS, Tags, join_tags
-from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import writable
+from mummergpu.input.records.byte_runs import copy_bytes
+from mummergpu.input.records.record_arrays import (
+    NO_SPANS,
+    Limits,
+    Records,
+    Spans,
+    in_order,
+    join_records,
+    join_spans,
+)
+from mummergpu.input.records.record_reader import line_of_record, name_of
+from mummergpu.input.records.tags import join_tags
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 from mummergpu.runtime.ordered_map import ordered_results
+from mummergpu.runtime.words import pluralize
 from mummergpu.sequence.codes import MARGIN, empty_with_margins
+
+PAIRED: Final = 0x1
+FIRST: Final = 0x40
+LAST: Final = 0x80
+_BOTH: Final = FIRST | LAST
+
+SUFFIX_BYTES: Final = 2
+"""The bytes of ``/1`` and ``/2``."""
+
+_SLASH, _ONE, _TWO = b"/12"
+_THREE, _LARGE_R, _SMALL_R = b"3Rr"
+_MARKS: Final = tuple(b"/._:-")
+
+
+def names_of_pairs(
+    first: Spans, second: Spans, step: int, pairs: int, with_suffixes: bool
+) -> tuple[Spans, int]:
+    """Return the names of first and second mates in turn, and the first pair whose names differ.
+
+    If the second value is less than `pairs`, the first means nothing. From one pair to the next are
+    `step` reads: 2 if the mates alternate. Otherwise mates are paired by their place too, and other
+    ends of names count (`stem_before_end`).
+    """
+    # Names may be equal although one of them lacks its suffix.
+    room = pairs * 2 * SUFFIX_BYTES + first.content.size + second.content.size
+    names = Spans(np.empty(room, dtype=np.uint8), np.empty(2 * pairs + 1, dtype=np.int64))
+    equal = name_mates(first, second, step, with_suffixes, names)
+    size = names.offsets[-1] if equal == pairs else 0
+    return Spans(names.content[:size], names.offsets), equal
+
+
+@inline
+def common_stem(first: Spans, second: Spans, read: int) -> int:
+    """Return the bytes of the name of two mates without ``/1`` and ``/2``; -1 if they differ."""
+    one, other = first.offsets[read], second.offsets[read]
+    size, other_size = first.offsets[read + 1] - one, second.offsets[read + 1] - other
+    if size >= 2 and first.content[one + size - 2] == _SLASH:
+        size -= 2 if first.content[one + size - 1] == _ONE else 0
+    if other_size >= 2 and second.content[other + other_size - 2] == _SLASH:
+        other_size -= 2 if second.content[other + other_size - 1] == _TWO else 0
+    is_same = size == other_size and are_equal(first, one, second, other, size)
+    return as_int64(size if is_same else -1)
+
+
+@inline
+def are_equal(first: Spans, one: int, second: Spans, other: int, size: int) -> bool:
+    """Return whether two texts are equal."""
+    for place in range(size):
+        if first.content[as_index(one + place)] != second.content[as_index(other + place)]:
+            return False
+    return True
+
+
+@inline
+def stem_before_end(first: Spans, second: Spans, read: int) -> int:
+    """Return the bytes of two names before ends such as .1 and .2, or _R1 and _R3.
+
+    They are -1 if the names differ otherwise, or are nothing but such an end.
+    """
+    one, other = first.offsets[read], second.offsets[read]
+    last = first.offsets[read + 1] - one - 1
+    if last < 2 or second.offsets[read + 1] - other - 1 != last:
+        return as_int64(-1)
+    number = second.content[other + last]
+    if first.content[one + last] != _ONE or (number != _TWO and number != _THREE):
+        return as_int64(-1)
+    letter = first.content[one + last - 1]
+    stem = last - 2 if letter == _LARGE_R or letter == _SMALL_R else last - 1
+    is_end = False
+    for mark in _MARKS:
+        is_end |= first.content[one + stem] == mark
+    is_end = is_end and stem > 0 and are_equal(first, one, second, other, last)
+    return as_int64(stem if is_end else -1)
+
+
+@jit
+def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, names: Spans) -> int:
+    """Write the names of first and second mates in turn; return the first pair that differs.
+
+    The result is the number of pairs if no names differ. See `names_of_pairs`; `names` has room for
+    the names before, and with suffixes for `SUFFIX_BYTES` more of each.
+    """
+    end = 0
+    names.offsets[0] = 0
+    suffix = SUFFIX_BYTES if with_suffixes else 0
+    pairs = (names.offsets.size - 1) // 2
+    for pair in range(pairs):
+        stem = common_stem(first, second, pair * step)
+        if stem < 0 and step == 1:
+            stem = stem_before_end(first, second, pair)
+        if stem < 0:
+            return pair
+        one = first.offsets[pair * step]
+        copy_bytes(first.content, one, names.content, end, stem)
+        copy_bytes(first.content, one, names.content, end + stem + suffix, stem)
+        for mate in range(2):
+            end += stem
+            if with_suffixes:
+                names.content[end] = _SLASH
+                names.content[end + 1] = _ONE + mate
+                end += 2
+            names.offsets[2 * pair + mate + 1] = end
+    return pairs
+
+
+@jit
+def mark_second_mates(names: Spans, may_be: BoolArray, marks: BoolArray) -> int:
+    """Mark each read that has the name of the one before, which is no second mate; count them.
+
+    `may_be` is true for those whose flags allow it.
+    """
+    count = 0
+    for read in range(1, marks.size):
+        begin, end = names.offsets[read], names.offsets[read + 1]
+        before = names.offsets[read - 1]
+        is_mate = may_be[read] and not marks[read - 1] and end - begin == begin - before
+        is_mate = is_mate and are_equal(names, before, names, begin, end - begin)
+        marks[read] = is_mate
+        count += is_mate
+    return count
+
+
+@jit
+def cut_suffixes(names: Spans) -> int:
+    """Remove the ``/1`` or ``/2`` at the ends of names, in place; return the bytes of all names."""
+    end = 0
+    begin = names.offsets[0]
+    for number in range(names.offsets.size - 1):
+        behind = names.offsets[number + 1]
+        length = behind - begin
+        if length >= 2 and names.content[behind - 2] == _SLASH:
+            if names.content[behind - 1] == _ONE or names.content[behind - 1] == _TWO:
+                length -= 2
+        # Until the first name is cut, all of them are where they belong.
+        if end != begin:
+            for place in range(length):
+                names.content[end + place] = names.content[begin + place]
+        begin = behind
+        end += length
+        names.offsets[number + 1] = end
+    return end
+
+
+@jit
+def interleave(first: Spans, second: Spans, mixed: Spans, begin: int) -> None:
+    """Write what belongs to first and second mates in turn, from `begin` on.
+
+    The offsets of the result are counted from there.
+    """
+    end = 0
+    mixed.offsets[0] = 0
+    for pair in range(first.offsets.size - 1):
+        source = first.offsets[pair]
+        size = first.offsets[pair + 1] - source
+        copy_bytes(first.content, source, mixed.content, begin + end, size)
+        end += size
+        mixed.offsets[2 * pair + 1] = end
+        source = second.offsets[pair]
+        size = second.offsets[pair + 1] - source
+        copy_bytes(second.content, source, mixed.content, begin + end, size)
+        end += size
+        mixed.offsets[2 * pair + 2] = end
+
+
+def not_mates(path: str, number: int, name: str, mate: str) -> InputError:
+    """Return the error for a read whose name differs from that of its mate.
+
+    `path` and `number`, counted from 0, are those of the second mate.
+    """
+    message = (
+        f"not the mate of '{mate}': the names of mates are equal, but for ends such as /1 and /2"
+    )
+    return InputError(message, path, line_of_record(path, number), name)
+
+
+def without_mate(path: str, number: int, name: str, other: str | None = None) -> InputError:
+    """Return the error for read `number`, counted from 0, which comes after the last pair.
+
+    `other` is the file of its mate, if mates do not alternate; it has as many reads as came before.
+    """
+    if other is None:
+        message = "the last read has no mate"
+    else:
+        message = f"the read has no mate: '{other}' has {pluralize(number, 'read')}"
+    return InputError(message, path, line_of_record(path, number), name)
+
+
+def count_flagged_pairs(records: Records) -> int:
+    """Return how many of the first pairs have the flags of one first and one last read."""
+    one, other = records.flags[0::2], records.flags[1::2]
+    kinds = (one & _BOTH, other & _BOTH)
+    is_pair = (one & other & PAIRED > 0) & (kinds[0] ^ kinds[1] == _BOTH)
+    # One of the two may have both flags, and the other none.
+    is_pair &= (kinds[0] == FIRST) | (kinds[0] == LAST)
+    wrong = np.flatnonzero(~is_pair)
+    return int(wrong[0]) if wrong.size else one.size
+
+
+def first_mates_first(records: Records) -> Records:
+    """Return pairs in the order first mate, second mate, next pair, by their flags."""
+    swapped = records.flags[0::2] & LAST > 0
+    if not swapped.any():
+        return records
+    order = np.arange(records.flags.size)
+    order[0::2] += swapped
+    order[1::2] -= swapped
+    return in_order(records, order)
+
+
+def mates_by_name(records: Records) -> tuple[Records, int, int]:
+    """Return pairs, which are two reads of one name after the other, and single reads.
+
+    A single read has a mate without bases and without a name, unless all reads are single. Flags,
+    if there are any, tell which mate is the first. The other values are the number of pairs, and
+    how many of the records these are: all, or all but the last one, whose mate may follow.
+    """
+    count = records.count
+    may_be, is_swapped = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    if records.flags.size:
+        here, before = records.flags[1:], records.flags[:-1]
+        is_paired = here & before & PAIRED > 0
+        may_be[1:] = is_paired & ((here ^ before) & _BOTH == _BOTH)
+        may_be[1:] |= (here | before) & PAIRED == 0
+        is_swapped[1:] = is_paired & (here & FIRST > 0)
+    marks = np.zeros(count, dtype=np.bool_)
+    pairs = mark_second_mates(records.name_spans, may_be, marks)
+    used = count if marks[-1] else count - 1
+    if pairs == 0:
+        return records.part(0, used), 0, used
+    first = np.flatnonzero(~marks[:used])
+    order = np.full((first.size, 2), count, dtype=np.int64)
+    order[:, 0] = first
+    has_mate = np.append(marks[1:], False)[first]
+    order[has_mate, 1] = first[has_mate] + 1
+    swapped = has_mate.copy()
+    swapped[has_mate] = is_swapped[first[has_mate] + 1]
+    order[swapped] = order[swapped, ::-1]
+    if 2 * pairs == used and not swapped.any():
+        return records.part(0, used), pairs, used
+    return in_order(records, order.reshape(-1)), pairs, used
+
+
+def no_pair(records: Records, pair: int, path: str) -> InputError:
+    """Return the error for two reads whose flags are not those of a pair."""
+    flags = records.flags[2 * pair : 2 * pair + 2]
+    for mate, flag in enumerate(flags.tolist()):
+        if not flag & PAIRED:
+            return _mixed("a single read among pairs", path, records, 2 * pair + mate)
+    stems = {
+        name_of(records, number).removesuffix("/1").removesuffix("/2")
+        for number in (2 * pair, 2 * pair + 1)
+    }
+    if len(stems) > 1:
+        return mates_are_apart(records, 2 * pair, path)
+    message = "the flags of mates must tell which one is the first and which the second"
+    return InputError(message, path, record=name_of(records, 2 * pair))
+
+
+def mates_are_apart(records: Records, number: int, path: str) -> InputError:
+    """Return the error for a read that does not follow its mate."""
+    message = "mates must follow each other (see samtools collate)"
+    return InputError(message, path, record=name_of(records, number))
+
+
+def _mixed(message: str, path: str, records: Records, number: int) -> InputError:
+    return InputError(f"{message} (-p maps both)", path, record=name_of(records, number))
+
 
 BLOCKS_JOINED: Final = 3
 """The most blocks of pairs of two files that are put together at a time."""
@@ -49,15 +316,14 @@ def reads_of_file(
     Parameters
     ----------
     interleaved : bool
-        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can tell it too.
-    ignores_flags : bool
-        Whether flags tell nothing.
+        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can say so too, unless they
+        are ignored.
     with_suffixes : bool
         Whether the names of mates end in ``/1`` and ``/2``, and those of single reads stay as they
         are; otherwise no name has such an end.
     by_name : bool
         Whether there may be single reads among those that alternate: only those of one name are
-        mates (`mates.mates_by_name`).
+        mates (`mates_by_name`).
 
     Raises
     ------
@@ -72,14 +338,17 @@ def reads_of_file(
     if by_name:
         yield from _mates_by_name(blocks, ignores_flags)
         return
-    has_flags = not ignores_flags and are_pairs(first)
+    # The flag of the first record says it, if records have flags.
+    has_flags = not ignores_flags and first.flags.size > 0 and bool(first.flags[0] & PAIRED)
     if has_flags or interleaved:
         for pairs in _alternating_mates(path, blocks, has_flags, with_suffixes):
             yield pairs, True
         return
     for records in blocks:
         if not ignores_flags:
-            check_single(records, path)
+            paired = np.flatnonzero(records.flags & PAIRED)
+            if paired.size:
+                raise _mixed("a read of a pair among single reads", path, records, int(paired[0]))
         if not with_suffixes:
             end = cut_suffixes(Spans(records.names, records.name_offsets))
             records = records._replace(names=records.names[:end])
@@ -89,12 +358,9 @@ def reads_of_file(
 def pairs_in_memory(records: Records, place: str) -> Records:
     """Return queries in which mates alternate, with ``/1`` and ``/2`` at the ends of their names.
 
-    Raises
-    ------
-    InputError
-        If the names of two mates differ, or a read has no mate; it names `place` as the file.
+    Errors name `place` as the file.
     """
-    count = records.offsets.size - 1
+    count = records.count
     if count % 2:
         raise without_mate(place, count - 1, name_of(records, count - 1))
     return _pairs_of(records, place, 0, False, True)
@@ -109,8 +375,8 @@ def _mates_by_name(
         end = cut_suffixes(Spans(read.names, read.name_offsets))
         flags = read.flags[:0] if ignores_flags else read.flags
         read = read._replace(names=read.names[:end], flags=flags)
-        records = read if rest is None else _joined(rest, read)
-        reads = records.offsets.size - 1
+        records = read if rest is None else join_records((rest, read))
+        reads = records.count
         ordered, pairs, used = mates_by_name(records)
         rest = records.part(used, reads) if used < reads else None
         if used:
@@ -124,14 +390,14 @@ def _alternating_mates(
 ) -> Generator[Records]:
     """Yield the pairs of a file in which mates follow each other.
 
-    Flags, rather than the order, tell which mate is the first if there are any. The mate of the
+    Flags, rather than the order, say which mate is the first if there are any. The mate of the
     last read of a block may be in the next.
     """
     pairs = 0
     rest: Records | None = None
     for read in blocks:
-        records = read if rest is None else _joined(rest, read)
-        reads = records.offsets.size - 1
+        records = read if rest is None else join_records((rest, read))
+        reads = records.count
         count = reads - reads % 2
         rest = records.part(count, reads) if count < reads else None
         if count == 0:
@@ -147,60 +413,31 @@ def _pairs_of(
     records: Records, path: str, pairs_before: int, has_flags: bool, with_suffixes: bool
 ) -> Records:
     """Return records as pairs, after a look at their names and flags."""
-    pairs = flagged = (records.offsets.size - 1) // 2
+    pairs = flagged = records.count // 2
     ordered = records
     if has_flags:
         flagged = count_flagged_pairs(records)
         if flagged == 0:
             raise no_pair(records, 0, path)
         ordered = first_mates_first(records.part(0, 2 * flagged))
-    first, second = (_names_of(reads) for reads in (ordered, ordered.part(1, 2 * flagged)))
-    named = names_of_pairs(first, second, 2, flagged, with_suffixes)
-    if named.equal < flagged:
-        number = 2 * named.equal + 1
+    second = ordered.part(1, 2 * flagged).name_spans
+    names, equal = names_of_pairs(ordered.name_spans, second, 2, flagged, with_suffixes)
+    if equal < flagged:
+        number = 2 * equal + 1
         if has_flags:
             raise mates_are_apart(records, number - 1, path)
         mate, name = name_of(records, number - 1), name_of(records, number)
         raise not_mates(path, 2 * pairs_before + number, name, mate)
     if flagged < pairs:
         raise no_pair(records, flagged, path)
-    return ordered._replace(names=named.names.content, name_offsets=named.names.offsets)
+    return ordered._replace(names=names.content, name_offsets=names.offsets)
 
 
-def _names_of(records: Records) -> Spans:
-    return _spans(records.names, records.name_offsets)
+_Run = tuple[Records, Records]
+"""Consecutive pairs of a block: the records of both mates, equally many."""
 
-
-def _joined(first: Records, second: Records) -> Records:
-    padded = empty_with_margins(first.codes.size + second.codes.size)
-    np.concatenate((first.codes, second.codes), out=padded[MARGIN:-MARGIN])
-    return Records(
-        padded,
-        np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1])),
-        np.concatenate((first.names, second.names)),
-        np.concatenate((first.name_offsets, second.name_offsets[1:] + first.names.size)),
-        np.concatenate((first.qualities, second.qualities)),
-        np.concatenate((first.flags, second.flags)),
-        join_tags([(one.tags, one.offsets.size - 1) for one in (first, second)]),
-    )
-
-
-class _Run(NamedTuple):
-    """Consecutive pairs of a block: the records of both mates, equally many."""
-
-    first: Records
-    second: Records
-
-    @property
-    def pairs(self) -> int:
-        return self.first.offsets.size - 1
-
-
-class _RunsOfBlock(NamedTuple):
-    """The pairs of a block in runs, and how many pairs come before them."""
-
-    runs: list[_Run]
-    pairs_before: int
+_RunsOfBlock = tuple[list[_Run], int]
+"""The pairs of a block in runs, and how many pairs come before them."""
 
 
 def mates_of_two(
@@ -214,11 +451,7 @@ def mates_of_two(
 
     The pair that reaches one of the limits ends its block, so blocks depend on nothing but the
     reads; each is in arrays of its own. Threads may put some blocks together at the same time.
-
-    Raises
-    ------
-    InputError
-        If the names of two mates differ, or a read has no mate.
+    Raise `InputError` if the names of two mates differ, or a read has no mate.
     """
 
     def joined(block: _RunsOfBlock | InputError) -> tuple[Records, bool]:
@@ -259,19 +492,19 @@ def _blocks_of_runs(
             break
         sizes = _sizes_of_pairs(first, second)
         count, is_full = _fitting(sizes, space)
-        runs.append(_Run(first.part(0, count), second.part(0, count)))
+        runs.append((first.part(0, count), second.part(0, count)))
         space -= sizes[:, count - 1]
         if is_full:
-            yield _RunsOfBlock(runs, pairs)
-            pairs += sum(run.pairs for run in runs)
+            yield runs, pairs
+            pairs += sum(run.count for run, _ in runs)
             runs = []
             space = np.array(limits, dtype=np.int64)
         for number, records in enumerate((first, second)):
-            reads = records.offsets.size - 1
+            reads = records.count
             waiting[number] = records.part(count, reads) if count < reads else None
     if runs:
-        yield _RunsOfBlock(runs, pairs)
-        pairs += sum(run.pairs for run in runs)
+        yield runs, pairs
+        pairs += sum(run.count for run, _ in runs)
     for number, rest in enumerate(waiting):
         if rest is not None:
             raise without_mate(paths[number], pairs, name_of(rest, 0), paths[1 - number])
@@ -297,56 +530,45 @@ def _joined_runs(
     runs: Sequence[_Run], pairs_before: int, paths: Sequence[str], with_suffixes: bool
 ) -> Records:
     """Return runs of pairs as records, after a look at their names."""
-    pairs = sum(run.pairs for run in runs)
-    bases = sum(run.first.codes.size + run.second.codes.size for run in runs)
-    keeps_qualities = any(run.first.qualities.size or run.second.qualities.size for run in runs)
+    reads = 2 * sum(first.count for first, _ in runs)
+    bases = sum(records.codes.size for run in runs for records in run)
+    keeps_qualities = any(records.qualities.size for run in runs for records in run)
     padded = empty_with_margins(bases)
     qualities = np.empty(bases if keeps_qualities else 0, dtype=np.uint8)
-    offsets = np.empty(2 * pairs + 1, dtype=np.int64)
-    name_offsets = np.zeros(2 * pairs + 1, dtype=np.int64)
-    names: list[ByteArray] = []
-    tags: list[tuple[Tags, int]] = []
-    done = end = name_end = 0
-    for run in runs:
-        one, other = run
-        named = names_of_pairs(_names_of(one), _names_of(other), 1, run.pairs, with_suffixes)
-        if named.equal < run.pairs:
-            name, mate = name_of(other, named.equal), name_of(one, named.equal)
-            raise not_mates(paths[1], pairs_before + done // 2 + named.equal, name, mate)
-        names.append(named.names.content)
-        reads = slice(done, done + 2 * run.pairs + 1)
-        name_offsets[reads] = named.names.offsets + name_end
-        own = offsets[reads]
-        for first, second, mixed, begin in (
-            (one.codes, other.codes, padded, MARGIN + end),
-            (one.qualities, other.qualities, qualities, end),
-        ):
-            if mixed is padded or keeps_qualities:
-                spans = _spans(first, one.offsets), _spans(second, other.offsets)
-                interleave(*spans, Spans(mixed, own), begin)
-        tags.append((_tags_of_pairs(run), 2 * run.pairs))
-        offsets[reads] += end
-        done += 2 * run.pairs
-        end, name_end = int(offsets[done]), int(name_offsets[done])
-    return Records(
-        padded,
-        offsets,
-        np.concatenate(names),
-        name_offsets,
-        qualities,
-        tags=join_tags(tags),
-    )
+    offsets = np.empty(reads + 1, dtype=np.int64)
+    names: list[Spans] = []
+    tags: list[tuple[Spans, int]] = []
+    done = end = 0
+    for first, second in runs:
+        pairs = first.count
+        spans = first.name_spans, second.name_spans
+        named, equal = names_of_pairs(*spans, 1, pairs, with_suffixes)
+        if equal < pairs:
+            number = pairs_before + done // 2 + equal
+            raise not_mates(paths[1], number, name_of(second, equal), name_of(first, equal))
+        names.append(named)
+        own = offsets[done : done + 2 * pairs + 1]
+        spans = _spans(first.codes, first.offsets), _spans(second.codes, second.offsets)
+        interleave(*spans, Spans(padded, own), MARGIN + end)
+        if keeps_qualities:
+            spans = _spans(first.qualities, first.offsets), _spans(second.qualities, second.offsets)
+            interleave(*spans, Spans(qualities, own), end)
+        tags.append((_tags_of_pairs(first.tags, second.tags, pairs), 2 * pairs))
+        own += end
+        done += 2 * pairs
+        end = int(offsets[done])
+    return Records(padded, offsets, *join_spans(names), qualities, tags=join_tags(tags))
 
 
-def _tags_of_pairs(run: _Run) -> Tags:
+def _tags_of_pairs(first: Spans, second: Spans, pairs: int) -> Spans:
     """Return the tags of first and second mates in turn."""
-    if not (run.first.tags.are_kept or run.second.tags.are_kept):
-        return NO_TAGS
-    first, second = run.first.tags.of_reads(run.pairs), run.second.tags.of_reads(run.pairs)
+    if not (first.are_kept or second.are_kept):
+        return NO_SPANS
+    first, second = first.of_reads(pairs), second.of_reads(pairs)
     content = np.empty(first.content.size + second.content.size, dtype=np.uint8)
-    mixed = Spans(content, np.empty(2 * run.pairs + 1, dtype=np.int64))
+    mixed = Spans(content, np.empty(2 * pairs + 1, dtype=np.int64))
     interleave(_spans(*first), _spans(*second), mixed, 0)
-    return Tags(*mixed)
+    return mixed
 
 
 def _spans(content: ByteArray, offsets: Int64Array) -> Spans:

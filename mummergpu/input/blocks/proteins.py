@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.memory import NamedSequence, proteins_in_memory
-from mummergpu.input.bytes.files import PLACE, bytes_of_files
+from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.formats import BY_CONTENT, EASEL_FORMATS, PROTEIN_FORMATS
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.file_records import FileRecords
-from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, Spans
-from mummergpu.input.records.record_lines import line_of_record
-from mummergpu.input.records.record_reader import printable
-from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
+from mummergpu.input.records.file_records import RecordFiles
+from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, in_order
+from mummergpu.input.records.record_reader import line_of_record, printable
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, one_of, positive, truth
 from mummergpu.runtime.words import pluralize, say_nothing, shorter
-from mummergpu.sequence.alphabet import AMINO_ACIDS
+from mummergpu.sequence.codes import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
 """The residues of the longest protein that HMMER searches."""
@@ -29,16 +28,13 @@ MOST_RESIDUES: Final = 100_000
 BLOCK_RESIDUES: Final = 1 << 22
 
 SAMPLE_RESIDUES: Final = 10_000
-"""The first residues of a file, which tell whether it has nucleotides."""
+"""The first residues of a file, which show whether it has nucleotides."""
 
 _FEWEST_SAMPLED: Final = 100
 _NUCLEOTIDE_SHARE: Final = 0.95
 _NUCLEOTIDES: Final = np.isin(
     np.arange(256), [AMINO_ACIDS.letters.index(letter) for letter in b"ACGTUN"]
 )
-_BLANKS: Final = b" \t"
-_WHITE_SPACE: Final = (*b" \t\n\v\f\r",)
-_END_OF_DESCRIPTION: Final = b"\x01"
 
 
 Warn = Callable[[str], None]
@@ -46,74 +42,17 @@ Warn = Callable[[str], None]
 
 
 class NamedProteins(Protocol):
-    """Proteins that are searched together: `ProteinRecords`, or ORFs (`hmm.translation`)."""
+    """Proteins that are searched together: `Records`, or ORFs (`hmm.translation`)."""
 
     @property
     def codes(self) -> ByteArray: ...  # noqa: D102
     @property
     def offsets(self) -> Int64Array: ...  # noqa: D102
     @property
-    def protein_count(self) -> int: ...  # noqa: D102
+    def count(self) -> int: ...  # noqa: D102
     def name(self, number: int) -> str: ...  # noqa: D102
     def description(self, number: int) -> str: ...  # noqa: D102
     def accession(self, number: int) -> str: ...  # noqa: D102
-
-
-class ProteinRecords(NamedTuple):
-    """Consecutive proteins of a file.
-
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_residues,)
-        The codes of `alphabet.AMINO_ACIDS`, one protein after the other.
-    offsets : ndarray, dtype=int64, shape=(n_proteins + 1,)
-        Where in `codes` each protein begins, and where the last ends.
-    headers : Spans
-        The line of each, without its first character.
-    accessions : Spans or None
-        Those that a file has beside names.
-    """
-
-    codes: ByteArray
-    offsets: Int64Array
-    headers: Spans
-    accessions: Spans | None = None
-
-    @property
-    def protein_count(self) -> int:
-        """The number of proteins."""
-        return self.offsets.size - 1
-
-    def name(self, number: int) -> str:
-        """Return the name of a protein: the first word of its line."""
-        return _as_text(_first_word(self._header(number)))
-
-    def description(self, number: int) -> str:
-        """Return what follows the name: a byte 1, as in NCBI's old files, ends it."""
-        header = self._header(number)
-        rest = header[len(_first_word(header)) :].lstrip(_BLANKS)
-        return _as_text(rest.partition(_END_OF_DESCRIPTION)[0])
-
-    def accession(self, number: int) -> str:
-        """Return the accession of a protein, empty if it has none."""
-        if self.accessions is None:
-            return ""
-        content, offsets = self.accessions
-        return _as_text(content[offsets[number] : offsets[number + 1]].tobytes())
-
-    def _header(self, number: int) -> bytes:
-        content, offsets = self.headers
-        return content[offsets[number] : offsets[number + 1]].tobytes().lstrip(_BLANKS)
-
-
-def _first_word(header: bytes) -> bytes:
-    end = next((at for at, byte in enumerate(header) if byte in _WHITE_SPACE), len(header))
-    return header[:end]
-
-
-def _as_text(name: bytes) -> str:
-    """Return a name as text, from which its bytes can be made again."""
-    return name.decode("utf-8", "surrogateescape")
 
 
 DEFAULT_CODE: Final = 1
@@ -182,70 +121,24 @@ class ProteinRules:
             raise OptionError("sequence_format", "it is of proteins, which translate cannot use")
 
 
-class RecordFiles:
-    """Files that are read one after the other, as often as they allow, and what is read of them.
-
-    Parameters
-    ----------
-    paths : iterable of str
-        The files; "-" is standard input.
-    rules : ProteinRules
-        Which files are accepted.
-    block_residues : int
-        About how many residues a block has.
-    """
+class TranslatableFiles(RecordFiles):
+    """Files of proteins, or of nucleotides that are translated."""
 
     def __init__(
         self, paths: Iterable[str], rules: ProteinRules, block_residues: int = BLOCK_RESIDUES
     ) -> None:
-        self._paths = tuple(paths)
+        super().__init__(paths, block_residues)
         self._rules = rules
-        self._block_residues = block_residues
-        self.bytes_total = bytes_of_files(self._paths)
-        self._bytes_before = 0
-        self._file: FileRecords | None = None
-
-    @property
-    def bytes_read(self) -> int:
-        """The bytes read so far in this pass over the files, counted before decompression."""
-        return self._bytes_before + (0 if self._file is None else self._file.bytes_read)
-
-    @property
-    def can_repeat(self) -> bool:
-        """Whether the files can be read more than once."""
-        return self.bytes_total is not None
-
-    def _opened(
-        self, options: RecordOptions, threads: ReadingThreads | None
-    ) -> Generator[FileRecords]:
-        """Yield the files in turn, each open while its records are read."""
-        self._bytes_before = 0
-        for path in self._paths:
-            with FileRecords(path, options, threads) as file:
-                self._file = file
-                yield file
-                self._bytes_before += file.bytes_read
-                self._file = None
 
 
-class ProteinFiles(RecordFiles):
-    """The proteins of some files, compressed or not, "-" being standard input.
-
-    FASTA is read here, and formats that Easel knows through pyhmmer.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file cannot be opened or decompressed here.
-    """
+class ProteinFiles(TranslatableFiles):
+    """The proteins of some files: FASTA, or through pyhmmer a format that Easel knows."""
 
     is_translated = False
 
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
-    ) -> Generator[ProteinRecords]:
+    ) -> Generator[Records]:
         """Yield the proteins in blocks, `scale` times as large as by default.
 
         `warn` receives one line for each file without a protein, unless the rules refuse it.
@@ -258,7 +151,7 @@ class ProteinFiles(RecordFiles):
         """
         long = LongOnes(self._rules)
         options = RecordOptions(
-            Limits.of_block(scale * self._block_residues),
+            Limits.of_block(scale * self._block_size),
             any_letters=True,
             no_empty=self._rules.no_empty,
             keeps_headers=True,
@@ -273,7 +166,7 @@ class ProteinFiles(RecordFiles):
                     if first == 0 and not self._rules.any_letters:
                         _refuse_nucleotides(records, file.path)
                     yield checked_proteins(records, file.path, first, long, file.easel_format)
-                    first += records.offsets.size - 1
+                    first += records.count
                 if first == 0:
                     warn(f"{file.path}: no sequences")
                 long.tell(file.path, warn)
@@ -292,11 +185,11 @@ class ProteinsInMemory:
             raise OptionError("sequence_format", "it is of use with files only")
         self._sequences = sequences
         self._rules = rules
-        self._blocks: list[ProteinRecords] | None = None
+        self._blocks: list[Records] | None = None
 
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
-    ) -> Generator[ProteinRecords]:
+    ) -> Generator[Records]:
         """Yield the proteins; see `ProteinFiles.blocks`."""
         if self._blocks is None:
             records = proteins_in_memory(self._sequences, "sequences")
@@ -311,15 +204,7 @@ class ProteinsInMemory:
 
 
 class LongOnes:
-    """Counts the proteins of a file, or its ORFs, that are left out because HMMER takes none such.
-
-    Parameters
-    ----------
-    rules : ProteinRules
-        Whether they are left out.
-    what : str
-        The noun for one of them.
-    """
+    """Counts the proteins or ORFs of a file that are left out because HMMER takes none so long."""
 
     def __init__(self, rules: ProteinRules, what: str = "protein") -> None:
         self.are_errors = rules.long_proteins == "error"
@@ -328,7 +213,7 @@ class LongOnes:
         self._found: list[str] = []
 
     def add(self, name: str, residues: int, path: str, line: int | None = None) -> None:
-        """Count one of so many residues, or raise an error."""
+        """Count one that is too long, or raise an error."""
         shown = printable(name.encode("utf-8", "surrogateescape"))
         if self.are_errors:
             message = f"{residues:,} residues, and HMMER searches at most {MOST_RESIDUES:,}"
@@ -337,7 +222,7 @@ class LongOnes:
         self._found.append(shown)
 
     def tell(self, path: str, warn: Warn) -> None:
-        """Tell in one line how many of a file were left out, and begin with the next one."""
+        """Warn in one line of those that a file left out, and begin with the next file."""
         if self._found:
             names, count = shorter(sorted(self._found)), pluralize(len(self._found), self._what)
             warn(f"{path}: {count} of more than {MOST_RESIDUES:,} residues left out: {names}")
@@ -346,45 +231,24 @@ class LongOnes:
 
 def checked_proteins(
     records: Records, path: str, first: int, long_ones: LongOnes, easel_format: str | None = None
-) -> ProteinRecords:
-    """Return records as proteins; `first` is the number in the file of the first one.
+) -> Records:
+    """Return proteins but for those that are too long; `first` is the number of the first one.
 
-    `easel_format` is the format of the file, if Easel has read it.
-
-    Raises
-    ------
-    InputError
-        If a record has no name, or more than `MOST_RESIDUES` where that is an error.
+    Raise `InputError` if a record has no name, or is too long where that is an error.
     """
-    headers = Spans(records.names, records.name_offsets)
-    proteins = ProteinRecords(records.codes, records.offsets, headers, records.accessions)
-    is_long = np.diff(proteins.offsets) > MOST_RESIDUES
+    is_long = np.diff(records.offsets) > MOST_RESIDUES
     for number in np.flatnonzero(is_long).tolist():
         line = line_of_record(path, first + number, easel_format) if long_ones.are_errors else None
-        length = int(proteins.offsets[number + 1] - proteins.offsets[number])
-        long_ones.add(proteins.name(number), length, path, line)
+        length = int(records.offsets[number + 1] - records.offsets[number])
+        long_ones.add(records.name(number), length, path, line)
     # The byte behind an empty last header is read as if it were in it: it only costs a look.
     begins = records.name_offsets[:-1]
     heads = np.append(records.names, np.uint8(0))[begins] if begins.size else records.names[:0]
     nameless = (heads <= ord(" ")) | (np.diff(records.name_offsets) == 0)
     for number in np.flatnonzero(nameless).tolist():
-        if not proteins.name(number):
+        if not records.name(number):
             raise InputError("a record without a name", path, line_of_record(path, first + number))
-    return _without(proteins, is_long) if is_long.any() else proteins
-
-
-def _without(proteins: ProteinRecords, is_left_out: BoolArray) -> ProteinRecords:
-    """Return a copy of proteins without some of them."""
-
-    def kept(content: ByteArray, offsets: Int64Array) -> tuple[ByteArray, Int64Array]:
-        sizes = np.diff(offsets)
-        some = content[np.repeat(~is_left_out, sizes)]
-        return some, np.cumsum([0, *sizes[~is_left_out]], dtype=np.int64)
-
-    codes = kept(proteins.codes, proteins.offsets)
-    accessions = proteins.accessions
-    kept_accessions = None if accessions is None else Spans(*kept(*accessions))
-    return ProteinRecords(*codes, Spans(*kept(*proteins.headers)), kept_accessions)
+    return in_order(records, np.flatnonzero(~is_long)) if is_long.any() else records
 
 
 def _refuse_nucleotides(records: Records, path: str) -> None:

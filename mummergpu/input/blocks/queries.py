@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from mummergpu.input.records.record_arrays import Records
+from mummergpu.input.records.record_arrays import Records, join_records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
 from mummergpu.runtime.words import say_nothing
-from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import MARGIN, CodeArray, longest_of
 
 
 @frozen
@@ -120,37 +121,48 @@ class QueryBlock:
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether the queries may be searched in two parts whose results are put together."""
-        return self.query_count > 1
+        """Whether there are two templates or more, whose results are put together again."""
+        return self.query_count > self.reads_of_template
 
-    def halves(self) -> tuple[QueryBlock, QueryBlock]:
-        """Return the first and the second half of the queries, as views of their arrays."""
+    @property
+    def records(self) -> Records:
+        """The queries as records, in the same arrays."""
+        return Records(self.padded_codes, self.offsets, self.names, self.name_offsets)
+
+    def halves(self) -> tuple[Self, Self]:
+        """Return the first and the second half of the queries, as views of their arrays.
+
+        The mates of several pairs stay together. Those of a single pair, whose matches alone may
+        be too many for a device, become single reads: that is good for a search only.
+        """
         middle = self.query_count // 2
+        if self.query_count > 2:
+            middle -= middle % self.reads_of_template
         return self.part(0, middle), self.part(middle, self.query_count)
 
-    def split_at(self, bases: int) -> tuple[QueryBlock, QueryBlock]:
-        """Return the first queries, of about so many bases, and the others, as views.
+    def split_at(self, bases: int) -> tuple[Self, Self]:
+        """Return the first queries, of about `bases` bases, and the others, as views.
 
         The query that has the base of this number is the last of the first part. Both have at least
-        one query; the block must have two or more.
+        one query; the block must have two or more. Mates stay together as in `halves`.
         """
+        step = self.reads_of_template if self.query_count > 2 else 1
         end = int(np.searchsorted(self.offsets, bases))
-        end = min(max(end, 1), self.query_count - 1)
+        end = min(max(end + end % step, step), self.query_count - step)
         return self.part(0, end), self.part(end, self.query_count)
 
-    def part(self, first: int, end: int) -> QueryBlock:
+    def part(self, first: int, end: int) -> Self:
         """Return a range of the queries, with the same index, as views of the arrays."""
-        offsets = self.offsets[first : end + 1]
-        name_offsets = self.name_offsets[first : end + 1]
-        return QueryBlock(
-            self.index,
-            # The neighbouring codes serve as the margins of a half.
-            self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
-            offsets - offsets[0],
-            self.names[name_offsets[0] : name_offsets[-1]],
-            name_offsets - name_offsets[0],
-            self.file_number,
-            self.continues,
+        return self.with_records(self.records.part(first, end))
+
+    def with_records(self, records: Records) -> Self:
+        """Return records as a block with the same number."""
+        return replace(
+            self,
+            padded_codes=records.padded_codes,
+            offsets=records.offsets,
+            names=records.names,
+            name_offsets=records.name_offsets,
         )
 
 
@@ -163,20 +175,5 @@ def join_query_blocks(blocks: Sequence[QueryBlock]) -> QueryBlock:
     first = blocks[0]
     if len(blocks) == 1:
         return first
-    padded = empty_with_margins(sum(block.base_count for block in blocks))
-    np.concatenate([block.codes for block in blocks], out=padded[MARGIN : padded.size - MARGIN])
-    return QueryBlock(
-        first.index,
-        padded,
-        _joined([block.offsets for block in blocks]),
-        np.concatenate([block.names for block in blocks]),
-        _joined([block.name_offsets for block in blocks]),
-        first.file_number,
-    )
-
-
-def _joined(offsets: Sequence[Int64Array]) -> Int64Array:
-    """Return the offsets of parts that follow each other, each of which counts from 0."""
-    ends = np.cumsum([0, *(int(each[-1]) for each in offsets)], dtype=np.int64).tolist()
-    moved = [each[1:] + begin for each, begin in zip(offsets, ends, strict=False)]
-    return np.concatenate([np.zeros(1, dtype=np.int64), *moved])
+    joined = join_records([block.records for block in blocks])
+    return QueryBlock.of_records(joined, first.index, first.file_number)

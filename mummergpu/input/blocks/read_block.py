@@ -5,56 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.records.qualities import NO_QUALITY
-from mummergpu.input.records.record_arrays import Records
-from mummergpu.input.records.tags import NO_TAGS, Tags, number_groups
+from mummergpu.input.records.record_arrays import NO_SPANS, Records, Spans
+from mummergpu.input.records.tags import number_groups, without_groups
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
-from mummergpu.sequence.codes import (
-    BREAK,
-    MARGIN,
-    CodeArray,
-    padded_reverse_complements,
-    with_margins,
-)
-
-
-@frozen
-class OriginalReads:
-    """Reads as they are written, with the letters and the bases that nothing is searched with.
-
-    Attributes
-    ----------
-    padded_codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of all reads (`codes.LETTERS`), with margins.
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins, and the end of the last.
-    base_qualities : ndarray, dtype=uint8, shape=(n_bases,)
-        The qualities (`ReadBlock`).
-    """
-
-    padded_codes: CodeArray
-    offsets: Int64Array
-    base_qualities: ByteArray
-
-    @property
-    def has_letters(self) -> bool:
-        """Whether letters that stand for several bases are among the codes."""
-        return bool(self.padded_codes.max(initial=BREAK) > BREAK)
-
-    def part(self, first: int, end: int) -> OriginalReads:
-        """Return some of the reads, as views of the arrays."""
-        offsets = self.offsets[first : end + 1]
-        return OriginalReads(
-            self.padded_codes[offsets[0] : offsets[-1] + 2 * MARGIN],
-            offsets - offsets[0],
-            self.base_qualities[offsets[0] : offsets[-1]],
-        )
+from mummergpu.sequence.codes import BREAK, MARGIN, padded_reverse_complements, with_margins
 
 
 @frozen
@@ -71,18 +33,18 @@ class ReadBlock(QueryBlock):
     paired : bool
         Whether reads 2i and 2i + 1 are mates, the first and the second of a template. A single
         read among them has a second mate that is `missing`.
-    written : OriginalReads or None
+    written : Records or None
         The reads as they are written, if they are not searched as they came (`searchable`).
-    tags : Tags
+    tags : Spans
         The tags that the records of the reads have besides those of a mapper.
     has_groups : bool
-        Whether the tags tell the read groups; otherwise, the reads are of the group of the run.
+        Whether the tags have the read groups; otherwise, the reads are of the group of the run.
     """
 
     base_qualities: ByteArray = field(kw_only=True)
     paired: bool = field(default=False, kw_only=True)
-    written: OriginalReads | None = field(default=None, kw_only=True)
-    tags: Tags = field(default=NO_TAGS, kw_only=True)
+    written: Records | None = field(default=None, kw_only=True)
+    tags: Spans = field(default=NO_SPANS, kw_only=True)
     has_groups: bool = field(default=False, kw_only=True)
 
     @classmethod
@@ -100,9 +62,14 @@ class ReadBlock(QueryBlock):
         )
 
     @property
-    def as_written(self) -> OriginalReads:
+    def records(self) -> Records:
+        """The reads as records, in the same arrays."""
+        return super().records._replace(qualities=self.base_qualities, tags=self.tags)
+
+    @property
+    def as_written(self) -> Records:
         """The reads as they are written."""
-        return self.written or OriginalReads(self.padded_codes, self.offsets, self.base_qualities)
+        return self.written or self.records
 
     def searchable(self, max_bases: int | None) -> ReadBlock:
         """Return the reads as they are searched, and kept as they are written.
@@ -135,11 +102,6 @@ class ReadBlock(QueryBlock):
         return self.query_count // 2 if self.paired else 0
 
     @property
-    def can_be_cut(self) -> bool:
-        """Whether there are two templates or more: mates are mapped together."""
-        return self.query_count > self.reads_of_template
-
-    @property
     def has_qualities(self) -> bool:
         """Whether any base has a quality."""
         return bool(self.base_qualities.min(initial=NO_QUALITY) != NO_QUALITY)
@@ -149,54 +111,26 @@ class ReadBlock(QueryBlock):
         return replace(self, index=index, file_number=file_number, has_groups=has_groups)
 
     def without_groups(self) -> ReadBlock:
-        """Return the same reads without the read groups that their tags tell."""
+        """Return the same reads without the read groups in their tags."""
         if not self.has_groups:
             return self
-        return replace(self, tags=self.tags.without_groups(), has_groups=False)
+        return replace(self, tags=without_groups(self.tags), has_groups=False)
 
-    def halves(self) -> tuple[ReadBlock, ReadBlock]:
-        """Return the first and the second half of the reads, as views of their arrays.
-
-        The mates of several pairs stay together. Those of a single pair, whose matches alone may
-        be too many for a device, become single reads: that is good for a search only.
-        """
-        middle = self.query_count // 2
-        if self.query_count > 2:
-            middle -= middle % self.reads_of_template
-        return self.part(0, middle), self.part(middle, self.query_count)
-
-    def split_at(self, bases: int) -> tuple[ReadBlock, ReadBlock]:
-        """Return the first reads, of about so many bases, and the others; see `QueryBlock`.
-
-        The mates of several pairs stay together, as `halves` has it.
-        """
-        end = int(np.searchsorted(self.offsets, bases))
-        if self.query_count > 2:
-            step = self.reads_of_template
-            end = min(max(end + end % step, step), self.query_count - step)
-        else:
-            end = min(max(end, 1), self.query_count - 1)
-        return self.part(0, end), self.part(end, self.query_count)
-
-    def part(self, first: int, end: int) -> ReadBlock:
+    def part(self, first: int, end: int) -> Self:
         """Return a range of the reads, with the same index, as views of the arrays.
 
         They are paired if the block is, and the range parts no mates.
         """
-        block = super().part(first, end)
-        return ReadBlock(
-            block.index,
-            block.padded_codes,
-            block.offsets,
-            block.names,
-            block.name_offsets,
-            block.file_number,
-            base_qualities=self.base_qualities[self.offsets[first] : self.offsets[end]],
+        return replace(
+            super().part(first, end),
             paired=self.paired and first % 2 == 0 and end % 2 == 0,
             written=None if self.written is None else self.written.part(first, end),
-            tags=self.tags.part(first, end),
-            has_groups=self.has_groups,
         )
+
+    def with_records(self, records: Records) -> Self:
+        """Return records with qualities as a block with the same number."""
+        block = super().with_records(records)
+        return replace(block, base_qualities=records.qualities, tags=records.tags)
 
     @property
     def read_count(self) -> int:

@@ -24,10 +24,10 @@ class ReadFile:
     path : str
         The file, "-" being standard input: FASTQ, FASTA, SAM, BAM or CRAM.
     interleaved : bool
-        Whether mates alternate. The flags of SAM, BAM and CRAM tell it without that.
+        Whether mates alternate. The flags of SAM, BAM and CRAM say so themselves.
     ignores_flags : bool
-        Whether the flags of SAM, BAM and CRAM tell nothing: not that reads are mates, and not which
-        one is the first.
+        Whether the flags of SAM, BAM and CRAM are ignored: that reads are mates, and which one is
+        the first.
     part : FileRange or None
         The records that are read; None for all.
     """

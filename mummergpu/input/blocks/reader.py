@@ -5,8 +5,10 @@ Blocks of reads depend on the files and on the block size, but not on the number
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
+from types import TracebackType
 from typing import Any, Final, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -15,16 +17,16 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.bytes.file_part import FileRange
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords, read_groups_of
 from mummergpu.input.records.qualities import looks_like_old_illumina
-from mummergpu.input.records.read_groups import ReadGroups
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, Limits, RecordOptions, Records
+from mummergpu.input.records.tags import ReadGroups
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.ordered_map import Prefetcher
+from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import pluralize
 
 Block = TypeVar("Block", QueryBlock, ReadBlock)
@@ -52,28 +54,23 @@ class LongReads(NamedTuple):
         )
 
 
-def _files_of(source: ReadFile | MateFiles) -> list[tuple[str, FileRange | None]]:
-    """Return the files of a source, and what is read of them."""
-    return list(zip(source.paths, source.parts, strict=True))
-
-
 class ReadReader(Closing, Generic[Block]):
     """Reads single reads and pairs, in blocks; `query_reader` and `read_reader` make one.
 
-    The reader is a context manager and an iterator over blocks. A block ends with the read or the
-    pair that brings it to `block_size` bases, or at the end of a file; no pair is split. Millions
-    of empty reads, or very long names, also end a block. The blocks of a large plain FASTA or FASTQ
-    file that is not one of two mate files have about `block_size` bases. Each block has memory of
-    its own, so it can be kept as long as it is needed.
+    A block ends with the read or the pair that brings it to `block_size` bases, or at the end of a
+    file; no pair is split. Millions of empty reads, or very long names, also end a block. The
+    blocks of a large plain FASTA or FASTQ file that is not one of two mate files have about
+    `block_size` bases. Each block has memory of its own, so it can be kept as long as it is needed.
+
+    The reader keeps some blocks: two of each of two mate files and the one that it makes of them,
+    or what `ParallelRecordReader` keeps; and the part of the longest query that exceeds a block.
 
     Attributes
     ----------
-    block_size : int
-        About how many bases a block has.
     bytes_total : int or None
         The size of all files, None if one of them is not a regular file.
     needs_own_group : bool
-        Whether there may be reads whose file tells of no read groups.
+        Whether there may be reads whose file has no read groups.
     long_reads : LongReads
         The reads so far that the rules do not map for their length.
 
@@ -85,11 +82,6 @@ class ReadReader(Closing, Generic[Block]):
         If a file is invalid, the names of two mates differ, a read has no mate, the rules refuse
         one for its length, or two headers do not agree about a read group. Files that cannot be
         opened or decompressed are reported before the first one is read.
-
-    Notes
-    -----
-    The reader keeps some blocks: two of each of two mate files and the one that it makes of them,
-    or what `ParallelRecordReader` keeps; and the part of the longest query that exceeds a block.
     """
 
     def __init__(
@@ -159,11 +151,11 @@ class ReadReader(Closing, Generic[Block]):
             first = index
             has_groups = False
             with ExitStack() as stack:
-                files = _files_of(source) if isinstance(source, ReadFile | MateFiles) else []
-                options = self._options(len(files))
+                parts = source.parts if isinstance(source, ReadFile | MateFiles) else ()
+                options = self._options(len(parts))
                 self._files = [
                     stack.enter_context(FileRecords(path, options, self._threads, part))
-                    for path, part in files
+                    for path, part in zip(source.paths, parts, strict=False)
                 ]
                 for records, paired in self._records_of(source, stack):
                     if index == first:
@@ -171,8 +163,13 @@ class ReadReader(Closing, Generic[Block]):
                         has_groups = self._take_groups(number)
                     block: Any
                     if self._keeps_qualities:
-                        reads = self._reads_of(source, records, paired)
-                        self._count_singles(source, reads)
+                        reads = ReadBlock.of_reads(records, paired)
+                        self._look_at_lengths(source, reads)
+                        reads = reads.searchable(self._rules.max_bases)
+                        if isinstance(source, ReadFile) and source.interleaved:
+                            self._single_count += (
+                                reads.single_count if paired else reads.query_count
+                            )
                         block = reads.numbered(index, number, has_groups)
                     else:
                         block = QueryBlock.of_records(records, index, 0 if paired else number)
@@ -184,8 +181,13 @@ class ReadReader(Closing, Generic[Block]):
             self._files = []
             if index == first:
                 self._tell_of_no_reads(source)
-        self._tell_of_long_reads()
-        self._tell_of_singles()
+        if self.long_reads.reads:
+            self._rules.warn(self.long_reads.warning(self._rules.max_bases or 0))
+        if self._single_count:
+            self._rules.warn(
+                f"{pluralize(self._single_count, 'read')} of interleaved files had no mate of the "
+                "same name next to it, and counted as single"
+            )
 
     def _take_groups(self, number: int) -> bool:
         """Take the read groups of the open files; return whether there are any."""
@@ -253,11 +255,6 @@ class ReadReader(Closing, Generic[Block]):
             prefetcher.__enter__()
         return ahead
 
-    def _reads_of(self, source: ReadSource, records: Records, paired: bool) -> ReadBlock:
-        block = ReadBlock.of_reads(records, paired)
-        self._look_at_lengths(source, block)
-        return block.searchable(self._rules.max_bases)
-
     def _look_at_qualities(self, source: ReadSource, records: Records) -> None:
         # BAM stores numbers, not characters.
         has_characters = all(file.format is Format.FASTQ for file in self._files)
@@ -284,22 +281,6 @@ class ReadReader(Closing, Generic[Block]):
             source.paths[read % len(source.paths)],
             record=name.decode(errors="replace"),
         )
-
-    def _count_singles(self, source: ReadSource, reads: ReadBlock) -> None:
-        if isinstance(source, ReadFile) and source.interleaved:
-            count = reads.single_count if reads.paired else reads.query_count
-            self._single_count += count
-
-    def _tell_of_singles(self) -> None:
-        if self._single_count:
-            self._rules.warn(
-                f"{pluralize(self._single_count, 'read')} of interleaved files had no mate of the "
-                "same name next to it, and counted as single"
-            )
-
-    def _tell_of_long_reads(self) -> None:
-        if self.long_reads.reads:
-            self._rules.warn(self.long_reads.warning(self._rules.max_bases or 0))
 
     def _tell_of_no_reads(self, source: ReadSource) -> None:
         for path in source.paths:
@@ -366,3 +347,120 @@ def read_reader(
     """
     rules = rules or QueryRules()
     return ReadReader(sources, block_size, chunk_size, rules, threads, keeps_qualities=True)
+
+
+BLOCKS_AHEAD: Final = 2
+"""The most blocks that wait after they have been read."""
+
+
+class ReadStream(Generic[Block]):
+    """Reads blocks while the index is prepared, and lets the first reads be looked at.
+
+    The stream begins to read files when the ``with`` block begins, and closes the reader at its
+    end. No thread reads a pipe until the blocks are asked for: a pipe can stay without data for a
+    long time, and a thread that waits for it could not be stopped if anything else failed. Whoever
+    asks for the first templates of a pipe reads them itself.
+
+    `tell` receives the number of bases read, and the share of the files if it is known.
+    """
+
+    def __init__(
+        self, reader: ReadReader[Block], stats: Stats, tell: Callable[[int, float | None], None]
+    ) -> None:
+        self.reader: ReadReader[Block] = reader
+        self._stats = stats
+        self._tell = tell
+        source = self._read()
+        self._ahead: Prefetcher[Block] = Prefetcher(source, BLOCKS_AHEAD)
+        self._stack = ExitStack()
+        self._has_started = False
+        # Until the thread starts, whoever draws a block reads it.
+        self._waiting: Iterator[Block] = source
+        self._first: list[Block] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self._stack.enter_context(self.reader)
+            if self.reader.bytes_total is not None:
+                self._start()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def first_templates(self, count: int, skipped: int = 0) -> list[Block]:
+        """Return blocks with the first templates, pairs or single reads, after some are skipped.
+
+        They are all that there are if these are fewer. `blocks` yields them all the same.
+        """
+        found: list[Block] = []
+        at, end = 0, skipped + count
+        for block in chain(tuple(self._first), self._drawn()):
+            reads = block.reads_of_template
+            templates = block.query_count // reads
+            begin, behind = max(skipped - at, 0), min(templates, end - at)
+            if begin < behind:
+                found.append(block.part(reads * begin, reads * behind))
+            at += templates
+            if at >= end:
+                break
+        return found
+
+    def _drawn(self) -> Iterator[Block]:
+        """Yield further blocks, which `blocks` yields once more."""
+        for block in self._waiting:
+            self._first.append(block)
+            yield block
+
+    def blocks(self, max_bases: int | None = None) -> Iterator[Block]:
+        """Return an iterator over all blocks, in the order of the files; call this once.
+
+        Blocks with more than twice `max_bases` are split.
+        """
+        self._start()
+        first, self._first = self._first, []
+        blocks = chain(first, self._waiting)
+        if max_bases is None or self.reader.block_size <= max_bases:
+            return blocks
+        return (part for block in blocks for part in _parts(block, max_bases))
+
+    def _start(self) -> None:
+        """Start the thread, unless it runs already."""
+        if not self._has_started:
+            self._has_started = True
+            self._waiting = iter(self._ahead)
+            # In this order, an interrupt while the thread starts ends it.
+            self._stack.push(self._ahead)
+            self._ahead.__enter__()
+
+    def _read(self) -> Iterator[Block]:
+        """Yield block after block, and report the progress of reading."""
+        reader = self.reader
+        bases = 0
+        while True:
+            with self._stats.stage("queries_from_disk"):
+                block = next(reader, None)
+            if block is None:
+                self._stats.add_bytes(queries=reader.bytes_read)
+                return
+            self._stats.add(queries=block.read_count, query_bases=block.base_count, blocks=1)
+            bases += block.base_count
+            total = reader.bytes_total
+            self._tell(bases, reader.bytes_read / total if total else None)
+            yield block
+
+
+def _parts(block: Block, max_bases: int) -> Iterator[Block]:
+    if block.base_count <= 2 * max_bases or block.query_count == 1:
+        yield block
+        return
+    for half in block.halves():
+        yield from _parts(half, max_bases)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from itertools import pairwise
+from contextlib import closing
 from typing import Final
 
 import numpy as np
 
-from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import EmptyInputError, Input, bytes_of_files
-from mummergpu.input.bytes.formats import SYMBOLS, Format
+from mummergpu.input.bytes.formats import Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.file_records import RecordFiles
 from mummergpu.input.records.parser_state import NO_SYMBOL, PASSED_OVER
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
-from mummergpu.input.records.record_reader import RecordReader
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.words import say_nothing
 
@@ -42,67 +40,33 @@ def code_table(alphabet: Sequence[str]) -> ByteArray:
     return table
 
 
-class SymbolFiles:
-    """The sequences of some files, compressed or not, "-" being standard input.
-
-    Raises
-    ------
-    LibraryError
-        If the library for the compression of a file is missing.
-    InputError
-        If a file cannot be opened or decompressed here.
-    """
+class SymbolFiles(RecordFiles):
+    """The sequences of some files over an alphabet (`code_table`)."""
 
     def __init__(
         self, paths: Sequence[str], table: ByteArray, block_symbols: int = BLOCK_SYMBOLS
     ) -> None:
-        self.paths = tuple(paths)
+        super().__init__(paths, block_symbols)
         self._table = table
-        self._block_symbols = block_symbols
-        self.bytes_total = bytes_of_files(self.paths)
-        self.bytes_read = 0
 
     def blocks(
-        self,
-        threads: ReadingThreads | None = None,
-        warn: Callable[[str], None] = say_nothing,
+        self, threads: ReadingThreads | None = None, warn: Callable[[str], None] = say_nothing
     ) -> Generator[tuple[Records, list[str]]]:
         """Yield the sequences in blocks, with their names; that of a line is its number, from 1 on.
 
-        `warn` is told of what follows compressed data.
-
-        Raises
-        ------
-        InputError
-            If a file has no sequences in a format that is known, or a symbol is not in the
-            alphabet: the error names the line, the record and the position in it.
+        Raise `InputError` if a file has no format that is known, or a symbol is not in the
+        alphabet: the error names the line, the record and the position in it.
         """
-        limits = Limits.of_block(self._block_symbols)
-        options = RecordOptions(limits, any_letters=True, symbols=self._table)
-        before = 0
-        for path in self.paths:
-            try:
-                file = Input(path, threads, SYMBOLS)
-            except EmptyInputError as error:
-                before += error.bytes_read
-                continue
-            with file:
-                if file.format.is_alignment:
-                    raise InputError("no FASTA, FASTQ or lines of symbols", path)
-                has_lines, first = file.format is Format.LINES, 1
-                is_fastq = file.format is Format.FASTQ
-                reader = RecordReader(file, is_fastq, options, has_lines=has_lines)
-                while (records := reader.next_block()) is not None:
-                    self.bytes_read = before + reader.bytes_read
-                    count = records.offsets.size - 1
-                    numbers = map(str, range(first, first + count))
-                    names = list(numbers) if has_lines else _names_of(records)
+        limits = Limits.of_block(self._block_size)
+        options = RecordOptions(limits, any_letters=True, symbols=self._table, warn=warn)
+        with closing(self._opened(options, threads)) as files:
+            for file in files:
+                before = 0
+                for records in file:
+                    if file.format is Format.LINES:
+                        names = [str(before + number) for number in range(1, records.count + 1)]
+                    else:
+                        items = records.name_spans.items()
+                        names = [name.decode("utf-8", "surrogateescape") for name in items]
                     yield records, names
-                    first += count
-                file.tell_of_ignored(warn)
-                before += file.source.bytes_read
-
-
-def _names_of(records: Records) -> list[str]:
-    text, bounds = records.names.tobytes(), records.name_offsets.tolist()
-    return [text[begin:end].decode("utf-8", "surrogateescape") for begin, end in pairwise(bounds)]
+                    before += records.count

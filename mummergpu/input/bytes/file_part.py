@@ -7,29 +7,17 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.containers import is_bgzf
-from mummergpu.input.bytes.files import TextStream, reading
-from mummergpu.input.bytes.source import Readable, Source
+from mummergpu.input.bytes.files import CountedInput, Readable, TextStream, reading
+from mummergpu.input.bytes.formats import BGZF_HEAD, bgzf_block_bytes
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
-
-BLOCK_HEAD: Final = 18
-"""The bytes of a block of bgzf that tell its length."""
 
 LONGEST_BLOCK: Final = 1 << 16
 
 
 class TextPlace(NamedTuple):
-    """A place in the text of a file.
-
-    Attributes
-    ----------
-    at : int
-        The byte of a plain file; of bgzf, where the block begins that has the place.
-    skipped : int
-        The bytes of the text of this block that come before the place.
-    """
+    """A byte of a plain file; of bgzf a block, and the bytes of its text before the place."""
 
     at: int
     skipped: int = 0
@@ -49,7 +37,7 @@ class FilePart:
 
     def __init__(self, path: str, content: Readable) -> None:
         self.path = path
-        self.source = Source(content)
+        self.source = CountedInput(content)
         self.source.commit()
         self.text = TextStream(self.source, path)
 
@@ -81,13 +69,7 @@ def plain_part(file_number: int, path: str, begin: int, end: int | None) -> File
 
 
 def open_range(file_number: int, path: str, part: FileRange) -> FilePart:
-    """Return a range of an open file; one of bgzf is read into memory.
-
-    Raises
-    ------
-    InputError
-        If a range of bgzf does not consist of whole blocks, or they are corrupt.
-    """
+    """Return a range of an open file; one of bgzf, of whole blocks, is read into memory."""
     if not part.is_bgzf:
         return plain_part(file_number, path, part.begin.at, part.end.at)
     with reading(path):
@@ -105,11 +87,6 @@ def read_into(file_number: int, memory: memoryview[Any], at: int) -> int:
     piece = os.pread(file_number, memory.nbytes, at)
     memory[: len(piece)] = piece
     return len(piece)
-
-
-def block_bytes(head: bytes) -> int:
-    """Return the length of a block of bgzf, from its first bytes; 0 if they begin none."""
-    return int.from_bytes(head[16:18], "little") + 1 if is_bgzf(head) else 0
 
 
 def inflated(blocks: bytes) -> bytes:
@@ -134,7 +111,7 @@ def _text_of(file_number: int, path: str, begin: TextPlace, end: TextPlace) -> b
     size = end.at - begin.at
     at = 0
     while at < size:
-        length = block_bytes(data[at : at + BLOCK_HEAD])
+        length = bgzf_block_bytes(data[at : at + BGZF_HEAD])
         if not length:
             break
         at += length
@@ -142,5 +119,5 @@ def _text_of(file_number: int, path: str, begin: TextPlace, end: TextPlace) -> b
         raise InputError("a part of it has other bytes between blocks of bgzf", path)
     if not end.skipped:
         return inflated(data[:size])[begin.skipped :]
-    last = inflated(data[size : size + block_bytes(data[size:])])[: end.skipped]
+    last = inflated(data[size : size + bgzf_block_bytes(data[size:])])[: end.skipped]
     return (inflated(data[:size]) + last)[begin.skipped :]

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import RawIOBase
-from typing import TYPE_CHECKING, BinaryIO, Final, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeAlias, cast
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.containers import BGZF_HEAD, MissingEndError, is_bgzf
 from mummergpu.input.bytes.formats import (
+    BGZF_HEAD,
     BY_CONTENT,
     BYTE_ORDER_MARK,
     FASTA_WORD,
@@ -22,19 +22,24 @@ from mummergpu.input.bytes.formats import (
     ZIP_MAGIC,
     Compression,
     Format,
+    MissingEndError,
     compression_of,
     easel_format_of_text,
     format_of_text,
+    is_bgzf,
     is_binary,
 )
-from mummergpu.input.bytes.inflate import Decompressor, InflatedAhead
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.bytes.source import Readable, Source
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.words import pluralize
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from mummergpu.input.bytes.inflated_blocks import InflatedAhead, InflatedBlocks
+    from mummergpu.input.bytes.stream_decoders import DecodedStreams
+
+    _Decompressor: TypeAlias = DecodedStreams | InflatedAhead | InflatedBlocks
 
 STANDARD_INPUT: Final = "-"
 
@@ -72,13 +77,59 @@ class EmptyInputError(InputError):
         self.bytes_read = bytes_read
 
 
-class TextStream(RawIOBase):
-    """A text stream, already decompressed, whose beginning can be inspected before it is read.
+class Readable(Protocol):
+    """The one method of a binary file that the readers need."""
 
-    Attributes
-    ----------
-    watch : callable or None
-        Receives all that is read from now on, in parts.
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
+        ...
+
+
+class CountedInput(RawIOBase):
+    """A binary file that counts the bytes read, and can be rewound until `commit` is called."""
+
+    def __init__(self, file: Readable) -> None:
+        super().__init__()
+        # A buffered reader's `readinto` waits until the buffer is full; `readinto1` does not.
+        self._fill = getattr(file, "readinto1", file.readinto)
+        self._again = b""
+        self._kept: bytearray | None = bytearray()
+        self.bytes_read = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
+        view = memoryview(buffer)
+        if self._again:
+            count = min(len(self._again), len(view))
+            view[:count] = self._again[:count]
+            self._again = self._again[count:]
+        else:
+            count = self._fill(view) or 0
+            self.bytes_read += count
+        if self._kept is not None:
+            self._kept += view[:count]
+        return count
+
+    def rewind(self) -> None:
+        """Return to the first byte; possible until `commit` is called."""
+        if self._kept is None:
+            raise ValueError("the first bytes are gone")
+        self._again = bytes(self._kept) + self._again
+        self._kept = bytearray()
+
+    def commit(self) -> None:
+        """Stop keeping the bytes that have been read; no rewind is possible after this."""
+        self._kept = None
+
+
+class TextStream(RawIOBase):
+    """A text, already decompressed, whose beginning can be inspected before it is read.
+
+    `watch`, if there is one, receives all that is read from now on, in parts.
     """
 
     def __init__(self, file: Readable, path: str) -> None:
@@ -93,13 +144,7 @@ class TextStream(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of a buffer of bytes; return how many, 0 at the end.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or its compressed data are truncated or corrupt.
-        """
+        """Fill a part of a buffer of bytes; return how many, 0 at the end (see `reading`)."""
         if self._head:
             view = memoryview(buffer)
             count = min(len(self._head), len(view))
@@ -145,7 +190,7 @@ class Input(Closing):
         The file as the user named it.
     file : file
         The open file.
-    source : Source
+    source : CountedInput
         The bytes of the file; for CRAM they start at the first byte.
     text : TextStream
         The content of the file from its first byte, decompressed, unless it is CRAM.
@@ -181,10 +226,10 @@ class Input(Closing):
         self.ignored_bytes = 0
         self.easel_format: str | None = None
         self._word = word
-        self._decompressor: Decompressor | None = None
+        self._decompressor: _Decompressor | None = None
         self.file = open_binary(path)
         try:
-            self.source = Source(cast(Readable, self.file))
+            self.source = CountedInput(cast(Readable, self.file))
             magic = self._magic()
             self.compression = compression_of(magic)
             if self.compression is not None:
@@ -232,21 +277,23 @@ class Input(Closing):
 
     def _open_compressed(
         self, magic: bytes, compression: Compression, threads: ReadingThreads | None
-    ) -> Decompressor:
+    ) -> _Decompressor:
         # A plain file does not wait for these imports.
         if threads is not None and threads.has_many and is_bgzf(magic):
-            from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
+            from mummergpu.input.bytes import inflated_blocks
 
-            return InflatedBlocks(self.source, threads, self._ignore, self._is_ready)
+            return inflated_blocks.InflatedBlocks(
+                self.source, threads, self._ignore, self._is_ready
+            )
         from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
         inflated = DecodedStreams(
-            *(self.source, compression, self.path),
-            is_bgzf=is_bgzf(magic),
-            ignore=self._ignore,
+            *(self.source, compression, self.path), is_bgzf=is_bgzf(magic), ignore=self._ignore
         )
         if threads is None or self.size is None or is_bgzf(magic):
             return inflated
+        from mummergpu.input.bytes.inflated_blocks import InflatedAhead
+
         return InflatedAhead(inflated, threads)
 
     def _ignore(self, count: int) -> None:
@@ -308,13 +355,7 @@ class Input(Closing):
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for reading, "-" being standard input; without a buffer, unless it is that.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, may not be read, or is a directory.
-    """
+    """Open a file for reading, "-" being standard input; without a buffer, unless it is that."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise InputError("standard input is closed", path)
@@ -324,10 +365,7 @@ def open_binary(path: str) -> BinaryIO:
 
 
 def check_compression(file: BinaryIO, path: str) -> None:
-    """Refuse a regular file, open at its beginning, that cannot be decompressed here.
-
-    It raises what `bytes_of_files` does.
-    """
+    """Refuse a regular file, open at its beginning, that cannot be decompressed here."""
     with reading(path):
         compression = compression_of(file.read(LONGEST_MAGIC))
     if compression is not None and compression is not Compression.GZIP:

@@ -1,29 +1,102 @@
-"""Decompresses bgzf in several threads ahead of the reader: its blocks are independent."""
+"""Decompresses a file ahead of its reader: bgzf in several threads, everything else in one.
+
+Decompression takes five times as long as parsing what comes out. The blocks of bgzf are
+independent.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from io import BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.input.bytes.containers import is_bgzf
-from mummergpu.input.bytes.formats import Compression
-from mummergpu.input.bytes.inflate import AHEAD_FROM, PIECE_SIZE, Leftover
+from mummergpu.input.bytes.formats import BGZF_HEAD, Compression, is_bgzf
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.bytes.source import Source
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+PIECE_SIZE: Final = 1 << 20
+"""The most bytes that are decompressed ahead at once."""
+
+AHEAD_FROM: Final = 2 << 20
+"""The bytes of text after which threads begin to help: smaller files need none."""
+
+
+class Leftover:
+    """Data of which a reader takes as many bytes as it has space for."""
+
+    def __init__(self, data: bytes | memoryview = b"") -> None:
+        self._data = memoryview(data)
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill a part of the view; return the number of bytes, 0 if no data are left."""
+        part = self._data[: len(view)]
+        view[: len(part)] = part
+        self._data = self._data[len(part) :]
+        return len(part)
+
+
+class InflatedAhead:
+    """Reads a regular file that is compressed, but the next piece is decompressed in a thread.
+
+    A thread that waits for a pipe could not be stopped. The thread begins after `ahead_from` bytes
+    of text.
+    """
+
+    def __init__(
+        self,
+        inflated: DecodedStreams,
+        threads: ReadingThreads,
+        piece_size: int = PIECE_SIZE,
+        ahead_from: int = AHEAD_FROM,
+    ) -> None:
+        self._inflated = inflated
+        self._threads = threads
+        self._piece_size = piece_size
+        self._before = ahead_from
+        self._next: Future[bytes] | None = None
+        self._leftover = Leftover()
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of the buffer; return the number of bytes, 0 at the end."""
+        view = memoryview(buffer)
+        if count := self._leftover.readinto(view):
+            return count
+        if self._next is None:
+            data = self._inflated.read_some(self._piece_size)
+            self._before -= len(data)
+        else:
+            data = self._take()
+        if data and self._before <= 0:
+            self._next = self._threads.executor.submit(self._inflated.read_some, self._piece_size)
+        self._leftover = Leftover(data)
+        return self._leftover.readinto(view)
+
+    def _take(self) -> bytes:
+        """Return what the thread has decompressed, or raise its error."""
+        assert self._next is not None
+        future, self._next = self._next, None
+        try:
+            return future.result()
+        finally:
+            # The future holds its exception, which holds this frame: a circle.
+            del future
+
+    def stop(self) -> None:
+        """Wait until the thread has decompressed its piece."""
+        if self._next is not None and not self._next.cancel():
+            wait([self._next])
+
 
 COMPRESSED_PIECE_SIZE: Final = 1 << 18
 """About the bytes of bgzf blocks that a thread decompresses at once."""
 
 _LONGEST_TEXT_OF_BLOCK: Final = 1 << 16
 _BUFFER_SIZE: Final = PIECE_SIZE + _LONGEST_TEXT_OF_BLOCK + 1
-_BLOCK_HEADER_SIZE: Final = 18
 _LENGTH_BYTES: Final = 4
 
 
@@ -33,22 +106,13 @@ class InflatedBlocks:
     Whatever is wrong with a piece, `DecodedStreams` goes on from its first byte: it raises the
     errors, and decompresses what is gzip but no bgzf. It also checks the end of the file.
 
-    Parameters
-    ----------
-    ignore : callable
-        Receives the number of bytes that follow the last block.
-    is_ready : callable
-        Returns whether a read from `source` would not have to wait. If it would, the pieces at
-        hand are returned first.
-    piece_size : int, default COMPRESSED_PIECE_SIZE
-        About the bytes of compressed data in a piece.
-    ahead_from : int, default AHEAD_FROM
-        The bytes of text after which the threads begin.
+    `ignore` receives the number of bytes that follow the last block. If a read from `source` would
+    have to wait (`is_ready`), the pieces at hand are returned first.
     """
 
     def __init__(
         self,
-        source: Source,
+        source: RawIOBase,
         threads: ReadingThreads,
         ignore: Callable[[int], None],
         is_ready: Callable[[], bool],
@@ -98,7 +162,7 @@ class InflatedBlocks:
             piece, size = self._cut()
             if not piece:
                 break
-            future = self._threads.submit(_inflate, piece, size, self._buffer())
+            future = self._threads.executor.submit(_inflate, piece, size, self._buffer())
             self._under_way.append((piece, future))
         if not self._under_way:
             self._go_on_from(b"")
@@ -147,8 +211,8 @@ class InflatedBlocks:
         """Return the next whole blocks, and the size of their text; none if no block follows."""
         data, end, size = self._compressed, 0, 0
         while end < self._piece_size and size < PIECE_SIZE:
-            header = bytes(data[end : end + _BLOCK_HEADER_SIZE])
-            is_whole = len(header) == _BLOCK_HEADER_SIZE
+            header = bytes(data[end : end + BGZF_HEAD])
+            is_whole = len(header) == BGZF_HEAD
             length = int.from_bytes(header[16:], "little") + 1
             if is_whole and not is_bgzf(header):
                 self._is_drained = True
@@ -187,7 +251,7 @@ class InflatedBlocks:
 class _Rest(RawIOBase):
     """Some data, then an error or what else a file has."""
 
-    def __init__(self, data: bytes, fault: OSError | None, source: Source) -> None:
+    def __init__(self, data: bytes, fault: OSError | None, source: RawIOBase) -> None:
         super().__init__()
         self._leftover = Leftover(data)
         self._fault = fault

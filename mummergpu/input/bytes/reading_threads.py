@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from mummergpu.runtime.closing import Closing
 
 MOST_THREADS: Final = 8
 """More threads would wait for the one that reads the file and puts their results in order."""
 
-Result = TypeVar("Result")
-Parameters = ParamSpec("Parameters")
-
 
 class ReadingThreads(Closing):
-    """A pool of threads for pieces of input files, for a run with so many working threads.
+    """A pool of threads for pieces of input files, for a run with some working threads.
 
     It is a context manager. A thread starts when there is a piece for it, so small files need none.
 
@@ -27,7 +23,7 @@ class ReadingThreads(Closing):
     can_share : bool
         Whether there is more than one thread, to share work that the search waits for.
     executor : concurrent.futures.ThreadPoolExecutor
-        Runs the work; only `close` may shut it down.
+        Runs the work, which must not wait for other work; only `close` may shut it down.
     has_many : bool
         Whether pieces should be worked on side by side. Two processors are busy with the search:
         they would only lose the time of passing the pieces on.
@@ -39,15 +35,6 @@ class ReadingThreads(Closing):
         self.has_many = count > 2
         self.can_share = count > 1
         self.executor = ThreadPoolExecutor(count, thread_name_prefix="read-piece")
-
-    def submit(
-        self,
-        work: Callable[Parameters, Result],
-        *arguments: Parameters.args,
-        **named: Parameters.kwargs,
-    ) -> Future[Result]:
-        """Call a function in one of the threads; it must not wait for other work of them."""
-        return self.executor.submit(work, *arguments, **named)
 
     def close(self) -> None:
         """Drop the work that has not begun, and wait until the threads have ended."""

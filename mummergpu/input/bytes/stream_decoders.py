@@ -14,9 +14,12 @@ from io import RawIOBase
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.bytes.containers import MissingEndError
-from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
-from mummergpu.input.bytes.inflate import PieceReader
+from mummergpu.input.bytes.formats import (
+    LONGEST_MAGIC,
+    Compression,
+    MissingEndError,
+    compression_of,
+)
 from mummergpu.runtime import optional_imports
 from mummergpu.runtime.words import pluralize
 
@@ -60,7 +63,7 @@ class Decoder(Protocol):
         ...
 
 
-class DecodedStreams(PieceReader):
+class DecodedStreams:
     """Reads the streams of a kind, and ignores what follows the last one, as gzip does.
 
     Parameters
@@ -71,13 +74,6 @@ class DecodedStreams(PieceReader):
         Whether the stream before these has text; None if they begin a file.
     ignore : callable, optional
         Receives the number of bytes that follow the last stream; without it, they are an error.
-
-    Raises
-    ------
-    LibraryError
-        If zstd needs a library that is not installed.
-    InputError
-        If this Python was built without the decoder.
     """
 
     def __init__(
@@ -102,7 +98,7 @@ class DecodedStreams(PieceReader):
         self._ignore = ignore
 
     def read_some(self, size: int) -> bytes:
-        """Return some of the text (`PieceReader.read_some`)."""
+        """Return at most `size` bytes of text, which are at hand; none at the end."""
         return b"".join(self._parts(size))
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -112,6 +108,9 @@ class DecodedStreams(PieceReader):
             view[filled : filled + len(part)] = part
             filled += len(part)
         return filled
+
+    def stop(self) -> None:
+        """Do nothing: no thread uses the file."""
 
     def _parts(self, size: int) -> Iterator[bytes]:
         """Yield some of the text; what is at hand comes before what may have to be waited for."""

@@ -11,13 +11,11 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.containers import check_end_of_file
 from mummergpu.input.bytes.files import STANDARD_INPUT, Input, open_binary, reading
-from mummergpu.input.bytes.formats import Compression, Format
+from mummergpu.input.bytes.formats import Compression, Format, check_end_of_file
 from mummergpu.input.records.qualities import NO_QUALITY, check_qualities
-from mummergpu.input.records.read_groups import group_lines
-from mummergpu.input.records.record_arrays import RecordOptions, Records
-from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, pack_tags
+from mummergpu.input.records.record_arrays import NO_SPANS, RecordOptions, Records, Spans
+from mummergpu.input.records.tags import dropped_tags, group_lines, pack_tags
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
@@ -34,25 +32,9 @@ class AlignmentReader:
     Kept qualities are in the order in which they were sequenced. htslib needs a regular file and a
     header. Input from a pipe, without a header, or compressed by other means than gzip, is
     therefore first copied to a temporary file without a name.
-
-    Attributes
-    ----------
-    read_groups : tuple of bytes
-        The lines of the header about read groups.
-
-    Raises
-    ------
-    InputError
-        If the file lacks its end mark, or htslib cannot open it.
-    OutputError
-        If the disk has no space for the temporary file.
     """
 
-    def __init__(
-        self,
-        file: Input,
-        options: RecordOptions,
-    ) -> None:
+    def __init__(self, file: Input, options: RecordOptions) -> None:
         import pysam
 
         self._pysam: Any = pysam
@@ -97,13 +79,7 @@ class AlignmentReader:
                 self._alignments.close()
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block in new arrays, at least one; None after the last.
-
-        Raises
-        ------
-        InputError
-            If the file is truncated or corrupt.
-        """
+        """Return the records of the next block in new arrays, at least one; None after the last."""
         bases, names, qualities, tags = bytearray(), bytearray(), bytearray(), bytearray()
         flags: list[int] = []
         offsets, name_offsets, tag_offsets = [0], [0], [0]
@@ -171,10 +147,10 @@ class AlignmentReader:
             raise InputError(message, self._path) from None
 
 
-def _tags_of(content: bytearray, offsets: list[int]) -> Tags:
+def _tags_of(content: bytearray, offsets: list[int]) -> Spans:
     if not content:
-        return NO_TAGS
-    return Tags(np.frombuffer(content, dtype=np.uint8), np.array(offsets, dtype=np.int64))
+        return NO_SPANS
+    return Spans(np.frombuffer(content, dtype=np.uint8), np.array(offsets, dtype=np.int64))
 
 
 def _sequenced(record: Any) -> bytes:

@@ -6,34 +6,22 @@ BAM is a header and records, each after its length in bytes (SAM/BAM format spec
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.containers import check_end_of_file
 from mummergpu.input.bytes.files import Input, reading
-from mummergpu.input.records.block_arrays import lengthen
+from mummergpu.input.bytes.formats import check_end_of_file
+from mummergpu.input.records.block_arrays import BlockArrays
 from mummergpu.input.records.byte_runs import copy_bytes
+from mummergpu.input.records.parser_state import Columns
 from mummergpu.input.records.qualities import NO_QUALITY, check_qualities
-from mummergpu.input.records.read_groups import group_lines
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
-from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, filter_tags
-from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
-from mummergpu.sequence.codes import (
-    COMPLEMENT_OF_CODE,
-    LETTER_CODE_OF_BYTE,
-    MARGIN,
-    CodeArray,
-    fill_margins,
-    flatten,
-)
+from mummergpu.input.records.tags import dropped_tags, filter_tags, group_lines
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
+from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTER_CODE_OF_BYTE, CodeArray, flatten
 
 MAGIC: Final = b"BAM\x01"
 
@@ -71,124 +59,13 @@ CODE_OF_NIBBLE: Final = LETTER_CODE_OF_BYTE[np.frombuffer(_LETTERS, dtype=np.uin
 COMPLEMENT_OF_NIBBLE: Final = COMPLEMENT_OF_CODE[CODE_OF_NIBBLE]
 
 
-class BamColumns(NamedTuple):
-    """What the parser appends records to.
-
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of `codes.LETTERS`, on the strand that was sequenced. Has room for two more bases
-        for each byte of text.
-    offsets : ndarray, dtype=int64
-        Where in `codes` each record begins, and where one more would.
-    names : ndarray, dtype=uint8
-        The names, one after the other. Has room for all bytes of text.
-    name_offsets : ndarray, dtype=int64
-        Where in `names` each name begins, and where one more would.
-    qualities : ndarray, dtype=uint8
-        The qualities in the order in which they were sequenced, at the indices of their bases; has
-        room for as many more as there are bytes of text. With length 0, neither they nor the flags
-        and the tags are kept.
-    flags : ndarray, dtype=uint16
-        The flag of each record.
-    tags : ndarray, dtype=uint8
-        The tags, one after the other. Has room for all bytes of text.
-    tag_offsets : ndarray, dtype=int64
-        Where in `tags` those of each record begin, and where one more would.
-    """
-
-    codes: CodeArray
-    offsets: Int64Array
-    names: ByteArray
-    name_offsets: Int64Array
-    qualities: ByteArray
-    flags: UInt16Array
-    tags: ByteArray
-    tag_offsets: Int64Array
-
-
-class _BamArrays:
-    """The arrays of a block, which grow while it is read; resized in place, not copied."""
-
-    def __init__(self) -> None:
-        self.padded: CodeArray = np.empty(2 * MARGIN, dtype=np.uint8)
-        self.names: ByteArray = np.empty(0, dtype=np.uint8)
-        self.offsets: Int64Array = np.zeros(1, dtype=np.int64)
-        self.name_offsets: Int64Array = np.zeros(1, dtype=np.int64)
-        self.qualities: ByteArray = np.empty(0, dtype=np.uint8)
-        self.flags: UInt16Array = np.empty(0, dtype=np.uint16)
-        self.tags: ByteArray = np.empty(0, dtype=np.uint8)
-        self.tag_offsets: Int64Array = np.zeros(1, dtype=np.int64)
-
-    @property
-    def columns(self) -> BamColumns:
-        """The arrays that the parser fills."""
-        return BamColumns(
-            *(self.padded[MARGIN:], self.offsets, self.names, self.name_offsets),
-            *(self.qualities, self.flags, self.tags, self.tag_offsets),
-        )
-
-    def make_room(self, numbers: Int64Array, text_bytes: int, keeps_qualities: bool) -> None:
-        """Make room for the records that a text may have, after those that are there."""
-        bases, records = int(numbers[BASE_COUNT]), int(numbers[RECORD_COUNT])
-        records += text_bytes // (FIXED_BYTES + LENGTH_BYTES) + 2
-        # Each byte of a record holds at most two bases.
-        lengthen(self.padded, bases + 2 * text_bytes + 2 * MARGIN)
-        lengthen(self.names, int(numbers[NAME_BYTE_COUNT]) + text_bytes)
-        lengthen(self.offsets, records)
-        lengthen(self.name_offsets, records)
-        if keeps_qualities:
-            lengthen(self.qualities, bases + text_bytes)
-            lengthen(self.flags, records)
-            lengthen(self.tags, int(numbers[TAG_BYTE_COUNT]) + text_bytes)
-            lengthen(self.tag_offsets, records)
-
-    def as_records(self, numbers: Int64Array, keeps_qualities: bool) -> Records:
-        """Return the records, in arrays that have no more room than they need."""
-        count, bases = int(numbers[RECORD_COUNT]), int(numbers[BASE_COUNT])
-        self.padded.resize(bases + 2 * MARGIN, refcheck=False)
-        self.names.resize(int(numbers[NAME_BYTE_COUNT]), refcheck=False)
-        self.offsets.resize(count + 1, refcheck=False)
-        self.name_offsets.resize(count + 1, refcheck=False)
-        fill_margins(self.padded)
-        if keeps_qualities:
-            self.qualities.resize(bases, refcheck=False)
-            self.flags.resize(count, refcheck=False)
-            self.tags.resize(int(numbers[TAG_BYTE_COUNT]), refcheck=False)
-            self.tag_offsets.resize(count + 1, refcheck=False)
-        return Records(
-            self.padded,
-            self.offsets,
-            self.names,
-            self.name_offsets,
-            self.qualities,
-            self.flags,
-            Tags(self.tags, self.tag_offsets) if self.tags.size else NO_TAGS,
-        )
-
-
 class BamReader:
     """Reads the primary records of BAM, block by block, from a file or a pipe.
 
-    The caller closes the file. `RecordOptions.chunk_size` bytes are decompressed at once; kept
-    qualities are in the order in which they were sequenced.
-
-    Attributes
-    ----------
-    read_groups : tuple of bytes
-        The lines of the header about read groups.
-
-    Raises
-    ------
-    InputError
-        If the file lacks its end mark, or its header is damaged.
+    The caller closes the file. Kept qualities are in the order in which they were sequenced.
     """
 
-    def __init__(
-        self,
-        file: Input,
-        options: RecordOptions,
-    ) -> None:
+    def __init__(self, file: Input, options: RecordOptions) -> None:
         self._file = file
         self._path = file.path
         self._options = options
@@ -213,17 +90,19 @@ class BamReader:
         self._text = np.empty(0, dtype=np.uint8)
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block in new arrays, at least one; None after the last.
-
-        Raises
-        ------
-        InputError
-            If the file is truncated or corrupt.
-        """
+        """Return the records of the next block in new arrays, at least one; None after the last."""
         numbers = np.zeros(NUMBERS, dtype=np.int64)
-        arrays = _BamArrays()
+        arrays = BlockArrays(keeps_qualities=self._options.keeps_qualities)
         while numbers[STATUS] != FULL:
-            arrays.make_room(numbers, self._end - self._at, self._options.keeps_qualities)
+            text_bytes = self._end - self._at
+            more = text_bytes // (FIXED_BYTES + LENGTH_BYTES) + 1
+            arrays.make_room(
+                # Each byte of a record holds at most two bases.
+                int(numbers[BASE_COUNT]) + 2 * text_bytes,
+                int(numbers[RECORD_COUNT]) + more,
+                int(numbers[NAME_BYTE_COUNT]) + text_bytes,
+                int(numbers[TAG_BYTE_COUNT]) + text_bytes,
+            )
             numbers[STATUS] = MORE
             self._at = parse_bam(
                 *(self._text, self._at, self._end, self._reference_count),
@@ -237,7 +116,9 @@ class BamReader:
                 break
         if numbers[RECORD_COUNT] == 0:
             return None
-        records = arrays.as_records(numbers, self._options.keeps_qualities)
+        count, bases, name_bytes = numbers[:STATUS].tolist()
+        arrays.give_back(bases)
+        records = arrays.records(count, bases, name_bytes, int(numbers[TAG_BYTE_COUNT]))
         if not self._options.keeps_qualities:
             flatten(records.codes)
         else:
@@ -308,28 +189,20 @@ def parse_bam(
     limits: Limits,
     dropped: ByteArray,
     numbers: Int64Array,
-    columns: BamColumns,
+    columns: Columns,
 ) -> int:
-    """Append the primary records that are whole to arrays.
+    """Append the primary records that are whole to arrays; return where the first other one begins.
 
     Parameters
     ----------
     text : ndarray, dtype=uint8, shape=(n_bytes,)
-        Decompressed BAM after its header.
-    at, end : int
-        Where in `text` the next record begins, and where the data end.
-    reference_count : int
-        The number of references that the header names.
+        Decompressed BAM after its header; the next record begins at `at`, and the data end at
+        `end`.
     dropped : ndarray, dtype=uint8, shape=(65536,)
         The tags that are left out (`tags.dropped_tags`).
     numbers : ndarray, dtype=int64, shape=(NUMBERS,)
         The numbers of records, bases and bytes of names and tags so far, updated. Output: `STATUS`
         is `FULL` if the block is, `DAMAGED` if a record makes no sense, else `MORE`.
-
-    Returns
-    -------
-    int
-        Where in `text` the first record begins that was not taken.
     """
     records, bases, name_bytes = (
         numbers[RECORD_COUNT],

@@ -9,59 +9,79 @@ import numpy as np
 
 from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.parser_state import Columns
+from mummergpu.input.records.record_arrays import NO_SPANS, NOTHING, Records, Spans
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import MARGIN, CodeArray, fill_margins
 
 
 class BlockArrays:
-    """Arrays for so many bases, records and bytes of names, which become longer when needed.
+    """Arrays for bases, records and bytes of names, which become longer when needed.
 
-    `codes` is `padded` without its first margin of `codes.MARGIN` codes; `qualities` has no item if
-    none are kept. See `Columns`.
+    `padded` begins with a margin of `codes.MARGIN` codes; `qualities` has no item if none are kept.
+    See `Columns`.
     """
 
-    padded: CodeArray
-    codes: CodeArray
-    offsets: Int64Array
-    names: ByteArray
-    name_offsets: Int64Array
-    qualities: ByteArray
-    code_of_byte: ByteArray = np.empty(0, dtype=np.uint8)
+    code_of_byte: ByteArray = NOTHING
     """What symbols of a model are read with."""
 
     def __init__(
-        self, bases: int, records: int, name_bytes: int, keeps_qualities: bool = False
+        self, bases: int = 0, records: int = 0, name_bytes: int = 0, keeps_qualities: bool = False
     ) -> None:
-        self.padded = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
-        self.codes = self.padded[MARGIN:]
-        self.offsets = np.empty(records + 1, dtype=np.int64)
-        self.names = np.empty(name_bytes, dtype=np.uint8)
-        self.name_offsets = np.empty(records + 1, dtype=np.int64)
+        self.padded: CodeArray = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
+        self.offsets: Int64Array = np.zeros(records + 1, dtype=np.int64)
+        self.names: ByteArray = np.empty(name_bytes, dtype=np.uint8)
+        self.name_offsets: Int64Array = np.zeros(records + 1, dtype=np.int64)
         self._keeps_qualities = keeps_qualities
-        self.qualities = np.empty(bases + STEP if keeps_qualities else 0, dtype=np.uint8)
+        self.qualities: ByteArray = np.empty(bases + STEP if keeps_qualities else 0, dtype=np.uint8)
+        self.flags: UInt16Array = np.empty(0, dtype=np.uint16)
+        self.tags: ByteArray = np.empty(0, dtype=np.uint8)
+        self.tag_offsets: Int64Array = np.zeros(1, dtype=np.int64)
 
     @property
     def columns(self) -> Columns:
         """The arrays that a parser fills."""
-        names = self.names, self.name_offsets
-        return Columns(self.codes, self.offsets, *names, self.qualities, self.code_of_byte)
+        return Columns(
+            *(self.padded[MARGIN:], self.offsets, self.names, self.name_offsets, self.qualities),
+            *(self.code_of_byte, self.flags, self.tags, self.tag_offsets),
+        )
 
-    def make_room(self, bases: int, records: int, name_bytes: int) -> None:
-        """Make the arrays long enough; raise `NoRoomError` if they are not and cannot become so."""
+    def make_room(
+        self, bases: int, records: int, name_bytes: int, tag_bytes: int | None = None
+    ) -> None:
+        """Make the arrays long enough, those of flags and tags if there may be any.
+
+        Raise `NoRoomError` if they are not and cannot become so.
+        """
         lengthen(self.padded, MARGIN + bases + max(STEP, MARGIN))
-        self.codes = self.padded[MARGIN:]
         lengthen(self.names, name_bytes + STEP)
         lengthen(self.offsets, records + 1)
         lengthen(self.name_offsets, records + 1)
         if self._keeps_qualities:
             lengthen(self.qualities, bases + STEP)
+            if tag_bytes is not None:
+                lengthen(self.flags, records)
+                lengthen(self.tags, tag_bytes)
+                lengthen(self.tag_offsets, records + 1)
 
     def give_back(self, bases: int) -> None:
-        """Give the memory back that `bases` bases do not need."""
-        self.padded.resize(bases + 2 * MARGIN, refcheck=False)
-        self.codes = self.padded[MARGIN:]
-        if self._keeps_qualities:
-            self.qualities.resize(bases, refcheck=False)
+        """Give the memory back that `bases` bases do not need, unless it is for other blocks."""
+        for array, size in ((self.padded, bases + 2 * MARGIN), (self.qualities, bases)):
+            if array.base is None and array.size > size:
+                array.resize(size, refcheck=False)
+
+    def records(self, count: int, bases: int, name_bytes: int, tag_bytes: int = 0) -> Records:
+        """Return the records that a parser has written, as views, between margins."""
+        padded = self.padded[: bases + 2 * MARGIN]
+        fill_margins(padded)
+        return Records(
+            padded,
+            self.offsets[: count + 1],
+            self.names[:name_bytes],
+            self.name_offsets[: count + 1],
+            self.qualities[:bases],
+            self.flags[:count],
+            Spans(self.tags[:tag_bytes], self.tag_offsets[: count + 1]) if tag_bytes else NO_SPANS,
+        )
 
 
 class NoRoomError(Exception):
@@ -83,6 +103,7 @@ class RecycledMemory:
         # What is longest comes last: the end that is never touched takes no memory.
         quality_bytes = bases + STEP if keeps_qualities else 0
         self._sizes = (offset_bytes, offset_bytes, name_bytes + STEP, quality_bytes, base_bytes)
+        self._keeps_qualities = keeps_qualities
         self._spare: deque[ByteArray] = deque()
 
     def new_arrays(self) -> BlockArrays:
@@ -94,50 +115,20 @@ class RecycledMemory:
         # Views of an array in the memory of another object than an array keep that array alive.
         lent: ByteArray = np.frombuffer(memory.data, dtype=np.uint8)
         weakref.finalize(lent, self._spare.append, memory).atexit = False
-        ends = np.cumsum(self._sizes)
-        offsets, name_offsets, names, qualities, padded = np.split(lent, ends[:-1])
-        return _FixedArrays(
-            padded, offsets.view(np.int64), names, name_offsets.view(np.int64), qualities
-        )
-
-
-class _FixedArrays(BlockArrays):
-    """Arrays that cannot become longer."""
-
-    def __init__(
-        self,
-        padded: CodeArray,
-        offsets: Int64Array,
-        names: ByteArray,
-        name_offsets: Int64Array,
-        qualities: ByteArray,
-    ) -> None:
-        self.padded = padded
-        self.codes = padded[MARGIN:]
-        self.offsets = offsets
-        self.names = names
-        self.name_offsets = name_offsets
-        # As long as `padded` needs them, or empty.
-        self.qualities = qualities
-
-    def make_room(self, bases: int, records: int, name_bytes: int) -> None:
-        """Check that the arrays are long enough; see `BlockArrays.make_room`."""
-        if (
-            self.padded.size < MARGIN + bases + max(STEP, MARGIN)
-            or self.names.size < name_bytes + STEP
-            or self.offsets.size < records + 1
-        ):
-            raise NoRoomError
-
-    def give_back(self, bases: int) -> None:
-        """Keep the memory, for other blocks."""
+        offsets, name_offsets, *others = np.split(lent, np.cumsum(self._sizes)[:-1])
+        arrays = BlockArrays(keeps_qualities=self._keeps_qualities)
+        arrays.offsets, arrays.name_offsets = offsets.view(np.int64), name_offsets.view(np.int64)
+        arrays.names, arrays.qualities, arrays.padded = others
+        return arrays
 
 
 def lengthen(array: ByteArray | UInt16Array | Int64Array, size: int) -> None:
     """Lengthen an array, to which there is no other reference, to at least `size` items.
 
     The C library moves the memory pages of a large array instead of copying them. The array becomes
-    half as long again at least, or keeps its length.
+    half as long again at least, or keeps its length. Raise `NoRoomError` for a view.
     """
     if array.size < size:
+        if array.base is not None:
+            raise NoRoomError
         array.resize(max(size, array.size + array.size // 2), refcheck=False)

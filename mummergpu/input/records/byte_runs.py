@@ -16,9 +16,8 @@ from typing import Any, Final, cast
 from mummergpu.input.records.qualities import LOWEST_CHARACTER, MOST_QUALITY
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, inline
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
-from mummergpu.sequence.alphabet import AMINO_ACIDS, NUCLEOTIDES, Alphabet
-from mummergpu.sequence.codes import LETTER_CODE_OF_BYTE
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, store_to, types
+from mummergpu.sequence.codes import AMINO_ACIDS, LETTER_CODE_OF_BYTE, NUCLEOTIDES, Alphabet
 
 STEP: Final = 32
 """The number of bytes scanned together: one vector register on most machines."""
@@ -42,10 +41,6 @@ def _all(value: int) -> Any:
 
 def _load(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     return load_from(context, builder, _bytes(), array_type, array, index)
-
-
-def _store(context: Any, builder: Any, lanes: Any, array_type: Any, array: Any, index: Any) -> None:
-    builder.store(lanes, address_of(context, builder, _bytes(), array_type, array, index), align=1)
 
 
 def _first(builder: Any, outside: Any) -> Any:
@@ -87,7 +82,7 @@ def _generate_copy_run(typing_context: Any, text: Any, at: Any, names: Any, to: 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
-        _store(context, builder, lanes, signature.args[2], *arguments[2:])
+        store_to(context, builder, lanes, signature.args[2], *arguments[2:])
         return _first(builder, builder.icmp_unsigned("<=", lanes, _all(32)))
 
     return types.int64(text, types.int64, names, types.int64), generate
@@ -98,7 +93,7 @@ def _generate_copy_step(typing_context: Any, source: Any, at: Any, target: Any, 
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
-        _store(context, builder, lanes, signature.args[2], *arguments[2:])
+        store_to(context, builder, lanes, signature.args[2], *arguments[2:])
         return context.get_dummy_value()
 
     return types.void(source, types.int64, target, types.int64), generate
@@ -110,7 +105,7 @@ def _generate_copy_quality(typing_context: Any, text: Any, at: Any, qualities: A
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes = _load(context, builder, signature.args[0], *arguments[:2])
         numbers = builder.sub(lanes, _all(LOWEST_CHARACTER))
-        _store(context, builder, numbers, signature.args[2], *arguments[2:])
+        store_to(context, builder, numbers, signature.args[2], *arguments[2:])
         return _first(builder, builder.icmp_unsigned(">", numbers, _all(MOST_QUALITY)))
 
     return types.int64(text, types.int64, qualities, types.int64), generate
@@ -131,7 +126,7 @@ def _is_among(builder: Any, lanes: Any, letters: bytes) -> Any:
 
 
 def encoder_of(alphabet: Alphabet) -> RunFromTo:
-    """Return what writes the codes of `STEP` bytes, and tells how long the run of letters is.
+    """Return a function that writes the codes of `STEP` bytes; its result has the run of letters.
 
     The lowest `_RUN_BITS` bits of the result hold the number of bytes before the first byte that is
     no letter. The bits above them are a mask: a bit is set for each of these bytes that is no
@@ -146,7 +141,7 @@ def encoder_of(alphabet: Alphabet) -> RunFromTo:
             encoded: Any = _all(alphabet.residue_count)
             for code, letters in enumerate(alphabet.residues):
                 encoded = builder.select(_is_among(builder, lanes, letters), _all(code), encoded)
-            _store(context, builder, encoded, signature.args[2], *arguments[2:])
+            store_to(context, builder, encoded, signature.args[2], *arguments[2:])
             outside = builder.icmp_unsigned(">", builder.sub(lower, _all(ord("a"))), _all(25))
             ends = builder.bitcast(outside, ir.IntType(STEP))
             # Keep the bits below the lowest set bit, or all bits if none is set.
@@ -166,7 +161,7 @@ def encoder_of(alphabet: Alphabet) -> RunFromTo:
 
 
 def foreign_counter_of(alphabet: Alphabet) -> Callable[[ByteArray, int, int], int]:
-    """Return what counts foreign letters in `STEP` bytes, of those with a bit set in a mask."""
+    """Return a function that counts foreign letters in `STEP` bytes, of those set in a mask."""
 
     def count(typing_context: Any, text: Any, at: Any, among: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

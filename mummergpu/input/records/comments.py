@@ -13,16 +13,10 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.records.byte_runs import copy_bytes
-from mummergpu.input.records.record_arrays import Records, Spans
-from mummergpu.input.records.tags import NO_TAGS, Tags, dropped_tags, end_of_tag
+from mummergpu.input.records.record_arrays import NO_SPANS, Records, Spans
+from mummergpu.input.records.tags import dropped_tags, end_of_tag
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 
 _NUMBER: Final = re.compile(rb"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?")
 """What the specification allows as a number with a fraction."""
@@ -53,7 +47,7 @@ for _kind, _least, _most, _size in (
 def tags_of_comments(records: Records, path: str) -> Records:
     """Return records of which the comments, still in their names, are tags.
 
-    A comment that tells a read group has no place for its header, so it is left out with the other
+    A read group in a comment has no place for its header, so it is left out with the other
     tags that a mapper writes.
 
     Raises
@@ -82,7 +76,7 @@ def tags_of_comments(records: Records, path: str) -> Records:
     return records._replace(
         names=names.content[: names.offsets[-1]],
         name_offsets=names.offsets,
-        tags=Tags(tags.content[:size].copy(), tags.offsets) if size else NO_TAGS,
+        tags=Spans(tags.content[:size].copy(), tags.offsets) if size else NO_SPANS,
     )
 
 
@@ -195,7 +189,7 @@ def _whole_number(text: ByteArray, at: int, end: int) -> tuple[bool, int]:
 
 @inline
 def _put_number(tags: ByteArray, to: int, number: int, size: int) -> None:
-    """Write a number in so many bytes, the lowest first."""
+    """Write a number in `size` bytes, the lowest first."""
     for byte in range(size):
         tags[as_index(to + byte)] = number >> 8 * byte & 0xFF
 
@@ -227,12 +221,7 @@ def _put_text(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, is_h
 
 @inline
 def _put_array(
-    text: ByteArray,
-    at: int,
-    end: int,
-    tags: ByteArray,
-    to: int,
-    floats: _Floats,
+    text: ByteArray, at: int, end: int, tags: ByteArray, to: int, floats: _Floats
 ) -> int:
     """Write an array; return where the value ends, -1 if it is none."""
     kind = as_int64(text[as_index(at)]) & 127 if at < end else 0
@@ -271,14 +260,7 @@ def _note_float(floats: _Floats, to: int, begin: int, end: int) -> None:
 
 
 @inline
-def _put_tag(
-    text: ByteArray,
-    at: int,
-    end: int,
-    tags: ByteArray,
-    to: int,
-    floats: _Floats,
-) -> int:
+def _put_tag(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, floats: _Floats) -> int:
     """Write a tag, given as text; return where it ends, -1 if the text is none."""
     if end - at < _LEAST_BYTES or not _is_letter(as_int64(text[as_index(at)])):
         return -1

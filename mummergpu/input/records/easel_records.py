@@ -11,8 +11,7 @@ import numpy as np
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import Input, TextStream
 from mummergpu.input.records.record_arrays import RecordOptions, Records, Spans
-from mummergpu.input.records.record_lines import line_of_record
-from mummergpu.input.records.record_reader import printable
+from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
@@ -26,15 +25,7 @@ _LINE: Final = re.compile(r"^Could not parse file: (Line \d+: )?")
 
 
 class EaselReader:
-    """Reads proteins through pyhmmer, block by block; names are followed by descriptions.
-
-    Raises
-    ------
-    LibraryError
-        If pyhmmer is missing.
-    InputError
-        If the file has not the format that it is said to have.
-    """
+    """Reads proteins through pyhmmer, block by block; names are followed by descriptions."""
 
     def __init__(self, file: Input, options: RecordOptions) -> None:
         self._input = file

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import closing, suppress
 from io import BufferedReader
 from itertools import takewhile
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from mummergpu.errors import InputError, MummergpuError
 from mummergpu.input.bytes.file_part import FileRange, open_range
-from mummergpu.input.bytes.files import EmptyInputError, Input, open_binary, reading
-from mummergpu.input.bytes.formats import Format
+from mummergpu.input.bytes.files import EmptyInputError, Input, bytes_of_files, open_binary, reading
+from mummergpu.input.bytes.formats import SYMBOLS, Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records.read_groups import group_lines
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import RecordReader
+from mummergpu.input.records.tags import group_lines
 from mummergpu.runtime.closing import Closing
 
 if TYPE_CHECKING:
     from mummergpu.input.records.alignments import AlignmentReader
     from mummergpu.input.records.bam import BamReader
+    from mummergpu.input.records.easel_records import EaselReader
+    from mummergpu.input.records.parallel_records import ParallelRecordReader
+
+    _Reader = RecordReader | ParallelRecordReader | AlignmentReader | BamReader | EaselReader
 
 # A run starts without the modules of formats that it does not read.
-
-
-class _Reader(Protocol):
-    @property
-    def bytes_read(self) -> int: ...
-
-    def next_block(self) -> Records | None: ...
-
-    def close(self) -> None: ...
 
 
 class FileRecords(Closing):
@@ -81,7 +76,8 @@ class FileRecords(Closing):
     def _read(self) -> Generator[Records]:
         """Yield block after block; an empty file yields none."""
         try:
-            word = self._options.protein_format if self._options.is_protein else None
+            word = SYMBOLS if self._options.symbols is not None else None
+            word = self._options.protein_format if self._options.is_protein else word
             file = Input(self.path, self._threads, word)
         except EmptyInputError as error:
             if self._options.no_empty:
@@ -125,6 +121,8 @@ class FileRecords(Closing):
                 "(--translate searches in the six frames of nucleotides)"
             )
             raise InputError(message, self.path)
+        if options.symbols is not None and file.format.is_alignment:
+            raise InputError("no FASTA, FASTQ or lines of symbols", self.path)
         if file.format.is_alignment:
             reader = _alignment_reader(file, options)
             self.read_groups = reader.read_groups
@@ -136,13 +134,56 @@ class FileRecords(Closing):
             if parallel_records.is_worth_pieces(file, options.limits):
                 threads = self._threads if has_many else None
                 return parallel_records.ParallelRecordReader(file, options, threads)
-        return RecordReader(file, file.format is Format.FASTQ, options)
+        has_lines = file.format is Format.LINES
+        return RecordReader(file, file.format is Format.FASTQ, options, has_lines=has_lines)
+
+
+class RecordFiles:
+    """Files that are read one after the other, as often as they allow, and what is read of them.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        The files; "-" is standard input.
+    block_size : int
+        About how many residues or symbols a block has.
+    """
+
+    def __init__(self, paths: Iterable[str], block_size: int) -> None:
+        self._paths = tuple(paths)
+        self._block_size = block_size
+        self.bytes_total = bytes_of_files(self._paths)
+        self._bytes_before = 0
+        self._file: FileRecords | None = None
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes read so far in this pass over the files, counted before decompression."""
+        return self._bytes_before + (0 if self._file is None else self._file.bytes_read)
+
+    @property
+    def can_repeat(self) -> bool:
+        """Whether the files can be read more than once."""
+        return self.bytes_total is not None
+
+    def _opened(
+        self, options: RecordOptions, threads: ReadingThreads | None
+    ) -> Generator[FileRecords]:
+        """Yield the files in turn, each open while its records are read."""
+        self._bytes_before = 0
+        for path in self._paths:
+            with FileRecords(path, options, threads) as file:
+                self._file = file
+                yield file
+                self._bytes_before += file.bytes_read
+                self._file = None
 
 
 def read_groups_of(path: str) -> tuple[bytes, ...]:
     """Return the lines about read groups in the header of a regular file.
 
-    There are none if the file has no header, or cannot be read: who reads its records will tell.
+    There are none if the file has no header, or cannot be read: reading its records raises the
+    error.
     """
     with suppress(MummergpuError), Input(path) as file:
         if file.format is Format.SAM:

@@ -1,28 +1,32 @@
 """Reads a large FASTA file in pieces, which several threads parse at the same time.
 
-A piece may begin in the middle of a record: its parser starts as if a record had begun before. A
-piece that ends inside a header goes on to the end of that line, where the next one begins. Whatever
-is unusual, and every fault, is left to the parser that reads the file from beginning to end, so
-that errors do not depend on how a file is cut.
+A piece begins with a line, or inside one that is longer than a header may be; then the piece before
+shows whether that is a line of bases. Whatever is unusual, and every fault, is left to the parser
+that reads the file from beginning to end, so that errors do not depend on how a file is cut.
 """
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from concurrent.futures import Executor
-from queue import SimpleQueue
 from typing import Final
 
 import numpy as np
 
-from mummergpu.input.bytes.file_part import read_into
-from mummergpu.input.records import parser_state
-from mummergpu.input.records.block_arrays import BlockArrays, lengthen
-from mummergpu.input.records.byte_runs import STEP
-from mummergpu.input.records.fasta import parse_fasta
-from mummergpu.input.records.record_arrays import UNLIMITED_BLOCK, RecordOptions, Records
-from mummergpu.input.records.record_reader import state_of
-from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.frozen import frozen
+from mummergpu.errors import InputError
+from mummergpu.input.bytes.file_part import plain_part
+from mummergpu.input.records.block_arrays import NoRoomError, RecycledMemory, lengthen
+from mummergpu.input.records.parser_state import SEQUENCE
+from mummergpu.input.records.record_arrays import (
+    UNLIMITED_BLOCK,
+    RecordOptions,
+    Records,
+    Spans,
+    join_spans,
+)
+from mummergpu.input.records.record_reader import RecordReader
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_map
 from mummergpu.sequence.codes import MARGIN, CodeArray, fill_margins
 
@@ -33,31 +37,9 @@ LONGEST_HEADER: Final = 1 << 16
 LEAST_BYTES: Final = 8 * PIECE_BYTES
 """Smaller files are not worth the threads."""
 
-_LINE_FEED: Final = ord("\n")
-_CARRIAGE_RETURN: Final = ord("\r")
-_GREATER: Final = ord(">")
-
 
 class UnusualTextError(Exception):
     """The file must be parsed from beginning to end."""
-
-
-@frozen
-class ParsedPiece:
-    """A parsed piece of a file: a range of its bytes, and its records.
-
-    The parser was in `begin_mode` at its beginning, as was assumed. Before each record that begins
-    in the piece there is a break in `codes`, but not before the first record of a file.
-    """
-
-    begin: int
-    end: int
-    begin_mode: int
-    end_mode: int
-    codes: CodeArray
-    offsets: Int64Array
-    names: ByteArray
-    name_offsets: Int64Array
 
 
 def read_fasta_in_parallel(
@@ -68,194 +50,88 @@ def read_fasta_in_parallel(
     They are as `record_reader.RecordReader` returns them with a break between two records, and
     letters kept; None if the file is unusual or has a fault, so that the reader must read it.
     """
+    options = RecordOptions(
+        UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=True, has_gaps=True
+    )
+    room = PIECE_BYTES + LONGEST_HEADER + 2 * options.chunk_size
+    memory = RecycledMemory(room, room // 2 + 1, room)
+    readers: deque[RecordReader] = deque()
     joined = _JoinedPieces(size)
-    buffers: SimpleQueue[PieceBuffers] = SimpleQueue()
-    for _ in range(window + 1):
-        buffers.put(PieceBuffers())
 
-    def parse(begin: int) -> tuple[ParsedPiece, PieceBuffers]:
-        own = buffers.get()
-        return parse_piece(file_number, begin, size, any_letters, own), own
-
-    def append(parsed: tuple[ParsedPiece, PieceBuffers]) -> None:
-        joined.append(parsed[0])
-        buffers.put(parsed[1])
+    def parse(first: int) -> Records | None:
+        (begin, is_in_line), (end, ends_in_line) = (
+            _line_from(file_number, at, size) for at in (first, first + PIECE_BYTES)
+        )
+        if begin == end:
+            return None
+        part = plain_part(file_number, "", begin, end)
+        try:
+            reader = readers.pop()
+            reader.begin_file(part)
+        except IndexError:
+            reader = RecordReader(part, False, options, new_arrays=memory.new_arrays)
+        if begin > 0:
+            reader.go_on_in_record(is_in_line)
+        try:
+            records = reader.next_block()
+        except (InputError, NoRoomError):
+            raise UnusualTextError from None
+        is_whole = reader.bytes_read == end - begin
+        is_right = not ends_in_line or reader.mode_at_end == SEQUENCE
+        if records is None or not is_whole or not is_right:
+            raise UnusualTextError
+        reader.close()
+        readers.append(reader)
+        return records
 
     try:
-        ordered_map(executor, window, range(0, size, PIECE_BYTES), parse, append)
-        return joined.finish()
+        ordered_map(executor, window, range(0, size, PIECE_BYTES), parse, joined.append)
     except UnusualTextError:
         return None
+    return joined.finish()
 
 
-class PieceBuffers:
-    """The arrays of a piece, used for one piece after the other: new memory is slow to come by."""
+def _line_from(file_number: int, at: int, size: int) -> tuple[int, bool]:
+    """Return where the first line begins from a byte of a file on, or that byte of a long line.
 
-    def __init__(self) -> None:
-        room = PIECE_BYTES + 3 * LONGEST_HEADER + 4 * STEP
-        self.text: ByteArray = np.empty(room, dtype=np.uint8)
-        self.columns = BlockArrays(room, room // 2 + 1, room).columns
-
-
-def parse_piece(
-    file_number: int, begin: int, size: int, any_letters: bool, buffers: PieceBuffers
-) -> ParsedPiece:
-    """Parse a piece of a FASTA file that begins at byte `begin`; its arrays are those of `buffers`.
-
-    It comes without the end of a header in which it begins, and with the end of a header in which
-    it ends.
-
-    Raises
-    ------
-    UnusualTextError
-        If the piece has a fault or a very long header line.
+    The second value is whether it lies inside a line.
     """
-    first = max(0, begin - LONGEST_HEADER)
-    last = min(size, begin + PIECE_BYTES + LONGEST_HEADER)
-    text = buffers.text
-    text[last - first : last - first + 2 + STEP] = _LINE_FEED
-    if read_into(file_number, text[: last - first].data, first) < last - first:
-        raise UnusualTextError
-    at, mode = _begin_of_piece(text, begin - first)
-    end = min(size, begin + PIECE_BYTES) - first
-    if end == size - first and text[end - 1] != _LINE_FEED:
-        end += 1
-    end = max(end, at)
-    state = _state_of_piece(mode, begin > 0, any_letters)
-    end = _parse_to_line_end(buffers, at, end, last - first, end >= size - first, state)
-    columns = buffers.columns
-    _refuse_foreign_letters(state, columns.offsets, any_letters)
-    own = 0 if begin == 0 else 1
-    records, name_bytes = int(state[parser_state.RECORDS]), int(state[parser_state.NAME_BYTES])
-    return ParsedPiece(
-        at + first,
-        min(size, end + first),
-        mode,
-        int(state[parser_state.MODE]),
-        columns.codes[: int(state[parser_state.BASES])],
-        columns.offsets[own:records],
-        columns.names[:name_bytes],
-        columns.name_offsets[own:records],
-    )
-
-
-def _state_of_piece(mode: int, goes_on: bool, any_letters: bool) -> Int64Array:
-    """Return the state in which the parser begins; `goes_on` if it is inside a record."""
-    state = state_of(
-        RecordOptions(UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=True, has_gaps=True)
-    )
-    state[parser_state.MODE] = mode
-    if goes_on:
-        state[parser_state.STARTED] = state[parser_state.RECORDS] = 1
-    return state
-
-
-def _parse_to_line_end(
-    buffers: PieceBuffers, at: int, end: int, text_end: int, is_at_end: bool, state: Int64Array
-) -> int:
-    """Parse a piece, and the rest of a header in which it ends; return where the text ends.
-
-    The piece is ``text[at:end]``; what was read of the file ends at `text_end`.
-    Raise `UnusualTextError` if the piece has a fault or a very long header line.
-    """
-    text = buffers.text
-    buffers.columns.offsets[0] = buffers.columns.name_offsets[0] = 0
-    while True:
-        # Behind the text that is parsed lies a line feed, which is put back afterwards.
-        kept, text[end] = text[end], _LINE_FEED
-        if at < end:
-            at = parse_fasta(text, at, end, state, buffers.columns)
-        text[end] = kept
-        if state[parser_state.STATUS] == parser_state.WAITING and not is_at_end:
-            # A carriage return, whose line feed belongs to this piece, too.
-            state[parser_state.STATUS] = parser_state.GOING
-            end += 1
-            continue
-        if state[parser_state.STATUS] != parser_state.GOING or state[parser_state.BLANK]:
-            raise UnusualTextError
-        modes_of_line_end = (parser_state.LINE_START, parser_state.SEQUENCE)
-        if is_at_end or state[parser_state.MODE] in modes_of_line_end:
-            return end
-        header = np.flatnonzero(text[end:text_end] == _LINE_FEED)
-        if header.size == 0:
-            raise UnusualTextError
-        end += int(header[0]) + 1
-
-
-def _begin_of_piece(text: ByteArray, begin: int) -> tuple[int, int]:
-    """Return where the parser of a piece begins, and in which mode.
-
-    A position in the middle of a line is one of bases, unless the line begins with '>'. If the line
-    is longer than a header may be, it counts as one of bases; the piece before shows whether it is.
-    """
-    if begin == 0 or text[begin - 1] == _LINE_FEED:
-        return begin, parser_state.LINE_START
-    if text[begin - 1] == _CARRIAGE_RETURN and text[begin] == _LINE_FEED:
-        return begin + 1, parser_state.LINE_START
-    feeds = np.flatnonzero(text[:begin] == _LINE_FEED)
-    line = int(feeds[-1]) + 1 if feeds.size else (0 if begin < LONGEST_HEADER else -1)
-    if line < 0 or text[line] != _GREATER:
-        return begin, parser_state.SEQUENCE
-    following = np.flatnonzero(text[begin : begin + LONGEST_HEADER] == _LINE_FEED)
-    if following.size == 0:
-        raise UnusualTextError
-    return begin + int(following[0]) + 1, parser_state.LINE_START
-
-
-def _refuse_foreign_letters(state: Int64Array, offsets: Int64Array, any_letters: bool) -> None:
-    """Raise an error if the last record, as far as it lies in the piece, may be no DNA.
-
-    If more than a tenth of a record's letters are foreign, so are those of one of its pieces.
-    """
-    foreign = int(state[parser_state.FOREIGN])
-    if foreign == 0 or any_letters:
-        return
-    begin = int(offsets[int(state[parser_state.RECORDS]) - 1])
-    letters = int(state[parser_state.BASES]) - begin - int(state[parser_state.GAP_SYMBOLS])
-    if parser_state.is_foreign(foreign, letters):
-        raise UnusualTextError
+    if at == 0 or at >= size:
+        return min(at, size), False
+    text = os.pread(file_number, LONGEST_HEADER, at - 1)
+    before = text.find(b"\n")
+    if before >= 0:
+        return at + before, False
+    if at - 1 + len(text) >= size:
+        return size, False
+    # The byte after a carriage return decides whether the line ends there.
+    return at + text.startswith(b"\r"), True
 
 
 class _JoinedPieces:
     """The records of all pieces so far of a file of `size` bytes: each is one base at most."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
         self._padded: CodeArray = np.empty(size + 2 * MARGIN, dtype=np.uint8)
         self._bases = 0
-        self._name_bytes = 0
-        self._end = 0
-        self._mode = parser_state.LINE_START
         self._offsets: list[Int64Array] = []
-        self._names: list[ByteArray] = []
-        self._name_offsets: list[Int64Array] = []
+        self._names: list[Spans] = []
 
-    def append(self, piece: ParsedPiece) -> None:
-        """Append the next piece; raise `UnusualTextError` if it does not begin where it should."""
-        if (piece.begin, piece.begin_mode) != (self._end, self._mode):
-            raise UnusualTextError
-        begin = MARGIN + self._bases
-        lengthen(self._padded, begin + piece.codes.size + MARGIN)
-        self._padded[begin : begin + piece.codes.size] = piece.codes
-        self._offsets.append(piece.offsets + self._bases)
-        self._name_offsets.append(piece.name_offsets + self._name_bytes)
-        self._names.append(piece.names.copy())
-        self._bases += piece.codes.size
-        self._name_bytes += piece.names.size
-        self._end, self._mode = piece.end, piece.end_mode
+    def append(self, piece: Records | None) -> None:
+        """Append the next piece; all but the first begin with the rest of a record before."""
+        if piece is None:
+            return
+        begin, codes = MARGIN + self._bases, piece.codes
+        lengthen(self._padded, begin + codes.size + MARGIN)
+        self._padded[begin : begin + codes.size] = codes
+        first = 1 if self._names else 0
+        self._offsets.append(piece.offsets[first:-1] + self._bases)
+        self._names.append(Spans(piece.names.copy(), piece.name_offsets[first:].copy()))
+        self._bases += codes.size
 
     def finish(self) -> Records:
         """Return all records."""
-        bases = self._bases
-        offsets = np.concatenate([*self._offsets, np.array([bases + 1])])
-        if self._end < self._size or offsets.size == 1:
-            raise UnusualTextError
-        padded = self._padded
-        padded.resize(bases + 2 * MARGIN, refcheck=False)
+        padded, end = self._padded, np.array([self._bases + 1])
+        padded.resize(self._bases + 2 * MARGIN, refcheck=False)
         fill_margins(padded)
-        return Records(
-            padded,
-            offsets,
-            np.concatenate(self._names),
-            np.concatenate([*self._name_offsets, np.array([self._name_bytes])]),
-        )
+        return Records(padded, np.concatenate([*self._offsets, end]), *join_spans(self._names))

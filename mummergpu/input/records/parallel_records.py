@@ -26,8 +26,8 @@ from mummergpu.input.records.record_arrays import UNLIMITED, Limits, RecordOptio
 from mummergpu.input.records.record_reader import RecordReader
 
 PIECE_BYTES: Final = 1 << 22
-"""About how many bytes a piece has, unless a block has more: so many that it does not matter how
-long it takes to pass a piece on."""
+"""About how many bytes a piece has, unless a block has more: passing a piece on takes no time
+beside them."""
 
 LEAST_BYTES: Final = 4 * PIECE_BYTES
 """Smaller files are not worth the threads."""
@@ -79,12 +79,7 @@ class ParallelRecordReader:
     blocks.
     """
 
-    def __init__(
-        self,
-        file: Input,
-        options: RecordOptions,
-        threads: ReadingThreads | None,
-    ) -> None:
+    def __init__(self, file: Input, options: RecordOptions, threads: ReadingThreads | None) -> None:
         self._file_number = file.file.fileno()
         self._path = file.path
         self._is_fastq = file.format is Format.FASTQ
@@ -129,7 +124,7 @@ class ParallelRecordReader:
     def _cut(self, size: int) -> Iterator[tuple[int, int]]:
         """Return an iterator over the pieces of a file, which can be empty.
 
-        The first records show how many bases and records there are in so many bytes of text.
+        The first records show how many bases and records the text has for its bytes.
         """
         begin = self._at
         end = self._find_record(begin + SAMPLE_BYTES, size)
@@ -208,7 +203,7 @@ class ParallelRecordReader:
 
     def _begin(self, begin: int, end: int) -> Future[_ParsedPiece | None]:
         if self._threads is not None:
-            return self._threads.submit(self._parse, begin, end)
+            return self._threads.executor.submit(self._parse, begin, end)
         parsed: Future[_ParsedPiece | None] = Future()
         parsed.set_result(self._parse(begin, end))
         return parsed
@@ -267,20 +262,16 @@ def split(records: Records, max_bases: int) -> list[Records]:
 
 
 def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | None:
-    """Return where the first record begins in a part of a file, from byte `at`, 1 or more, on.
+    """Return where the first record seems to begin in a file from byte `at`, 1 or more, on.
 
-    Returns
-    -------
-    int or None
-        In FASTA, the first line with '>'. In FASTQ, the first line with '@' whose next line but one
-        begins with '+': a guess, which is right if each record has four lines. `size` if there is
-        no such line in the rest of the file; None if there is none within `WINDOWS`.
+    It is `size` if no line looks so in the rest of the file, and None if none does within
+    `WINDOWS`.
     """
     if at >= size:
         return size
     for window in WINDOWS:
         text = os.pread(file_number, window, at - 1)
-        before = _find_fastq(text) if is_fastq else text.find(b"\n>")
+        before = next_record(text, is_fastq)
         if before >= 0:
             return at + before
         if at - 1 + len(text) >= size:
@@ -288,15 +279,18 @@ def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | N
     return None
 
 
-def _find_fastq(text: bytes) -> int:
-    """Return the index of the line feed before a record, -1 if there is none."""
-    before = text.find(b"\n@")
+def next_record(text: bytes, is_fastq: bool, at: int = 0) -> int:
+    """Return the index, from `at` on, of the line feed before a record; -1 if there is none.
+
+    A line of qualities may begin with '@' too, so the line after the bases has to begin with '+'.
+    """
+    before = text.find(b"\n@" if is_fastq else b"\n>", at)
     while before >= 0:
         second = text.find(b"\n", before + 1)
-        third = text.find(b"\n", second + 1) if second >= 0 else -1
+        third = text.find(b"\n", second + 1) if is_fastq and second >= 0 else second
         if third < 0:
             return -1
-        if text.startswith(b"+", third + 1):
+        if not is_fastq or text.startswith(b"+", third + 1):
             return before
         before = text.find(b"\n@", before + 1)
     return -1

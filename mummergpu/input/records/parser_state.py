@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.sequence.codes import CodeArray
 
 
 class Columns(NamedTuple):
-    """What a parser writes to; `BlockArrays` has it, and makes room for it.
+    """What a parser of FASTA, FASTQ or BAM writes to; `BlockArrays` makes room for it.
 
     Attributes
     ----------
     codes : ndarray, dtype=uint8
-        The base codes; has room for as many more as there are bytes of text, and `STEP`.
+        The base codes; has room for as many more as the text may have (two for each byte of BAM),
+        and `STEP`.
     offsets : ndarray, dtype=int64
         Where in `codes` each record begins; has room for as many records as may begin in the text
         (at most at every other byte), up to the limit of the block.
@@ -28,10 +29,16 @@ class Columns(NamedTuple):
     name_offsets : ndarray, dtype=int64
         Where in `names` each name begins; as long as `offsets`.
     qualities : ndarray, dtype=uint8
-        The qualities, 0 to 93, at the indices of their bases, if ``state[QUALITY_MODE]`` is
-        `KEPT_QUALITY_LINE`; as long as `codes` then.
+        The qualities, 0 to 93, at the indices of their bases; as long as `codes`, or empty if they
+        are not kept.
     code_of_byte : ndarray, dtype=uint8, shape=(256,) or (0,)
         The code of each byte of text if the letters are symbols of a model.
+    flags : ndarray, dtype=uint16
+        The flag of each record of BAM, if qualities are kept.
+    tags : ndarray, dtype=uint8
+        Then also the tags, one after the other; has room for all bytes of text.
+    tag_offsets : ndarray, dtype=int64
+        Where in `tags` those of each record begin, and where one more would.
     """
 
     codes: CodeArray
@@ -40,6 +47,9 @@ class Columns(NamedTuple):
     name_offsets: Int64Array
     qualities: ByteArray
     code_of_byte: ByteArray
+    flags: UInt16Array
+    tags: ByteArray
+    tag_offsets: Int64Array
 
 
 # The entries of a state, by index.

@@ -1,8 +1,8 @@
 """The qualities of bases: numbers from 0 to 93 on Phred's scale.
 
 FASTQ writes a quality as the character whose code is larger by 33. Before 2011, Illumina's programs
-added 64 instead. No field of the file tells that, so the file is read as all others are; see
-`looks_like_old_illumina` for what its user can be told.
+added 64 instead. No field of the file says so, and the file is read as all others are;
+`looks_like_old_illumina` finds it for a warning.
 """
 
 from __future__ import annotations
@@ -32,13 +32,7 @@ _MOST_OLD: Final = _OLD_DIFFERENCE + 41
 
 
 def check_qualities(qualities: ByteArray, offsets: Int64Array, path: str) -> None:
-    """Check the qualities of reads that are stored as numbers.
-
-    Raises
-    ------
-    InputError
-        If one is higher than `MOST_QUALITY`, in a read whose qualities are not all `NO_QUALITY`.
-    """
+    """Refuse a quality above `MOST_QUALITY` in a read whose qualities are not all `NO_QUALITY`."""
     if qualities.size == 0 or qualities.max() <= MOST_QUALITY:
         return
     too_high = qualities > MOST_QUALITY

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.input.bytes.formats import BY_CONTENT
-from mummergpu.input.records.tags import NO_TAGS, Tags
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
+from mummergpu.runtime.jit import jit, writable
 from mummergpu.runtime.words import say_nothing
-from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, empty_with_margins, fill_margins
 
 CHUNK_SIZE: Final = 1 << 20
 """The bytes of text parsed at once: they stay in the cache, and Ctrl-C waits milliseconds."""
@@ -20,20 +21,60 @@ NOTHING: Final[ByteArray] = np.empty(0, dtype=np.uint8)
 NO_FLAGS: Final[UInt16Array] = np.empty(0, dtype=np.uint16)
 UNLIMITED: Final = np.iinfo(np.int64).max
 
+_BLANKS: Final = b" \t"
+_WHITE_SPACE: Final = (*b" \t\n\v\f\r",)
+_END_OF_DESCRIPTION: Final = b"\x01"
+
 
 class Spans(NamedTuple):
-    """Items of different lengths, such as names, one after the other.
+    """Items of different lengths, such as names or the tags of reads, one after the other.
 
     Attributes
     ----------
     content : ndarray, dtype=uint8, shape=(n_bytes,)
         All of them.
-    offsets : ndarray, dtype=int64, shape=(n_items + 1,)
-        Where in `content` each begins, and where the last ends.
+    offsets : ndarray, dtype=int64, shape=(n_items + 1,) or (0,)
+        Where in `content` each begins, and where the last ends; empty if none are kept.
     """
 
     content: ByteArray
     offsets: Int64Array
+
+    @property
+    def are_kept(self) -> bool:
+        """Whether there may be any."""
+        return self.offsets.size > 0
+
+    def part(self, first: int, end: int) -> Spans:
+        """Return some of them, as views."""
+        if not self.are_kept:
+            return self
+        offsets = self.offsets[first : end + 1]
+        return Spans(self.content[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def item(self, number: int) -> bytes:
+        """Return one of them."""
+        return self.content[self.offsets[number] : self.offsets[number + 1]].tobytes()
+
+    def items(self) -> list[bytes]:
+        """Return all of them."""
+        text = self.content.tobytes()
+        return [text[begin:end] for begin, end in pairwise(self.offsets.tolist())]
+
+    def of_reads(self, count: int) -> Spans:
+        """Return the same spans of `count` reads, with offsets also if none are kept."""
+        return self if self.are_kept else Spans(self.content, np.zeros(count + 1, dtype=np.int64))
+
+
+def join_spans(parts: Sequence[Spans]) -> Spans:
+    """Return kept spans that follow each other as one."""
+    starts = np.cumsum([0, *(part.offsets[-1] for part in parts)], dtype=np.int64).tolist()
+    moved = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
+    offsets = np.concatenate([np.zeros(1, dtype=np.int64), *moved])
+    return Spans(np.concatenate([part.content for part in parts]), offsets)
+
+
+NO_SPANS: Final = Spans(NOTHING, np.empty(0, dtype=np.int64))
 
 
 class Records(NamedTuple):
@@ -54,9 +95,9 @@ class Records(NamedTuple):
         The base qualities (see `qualities`), if they are kept.
     flags : ndarray, dtype=uint16, shape=(n_records,) or (0,)
         The flags of SAM, CRAM or BAM, if qualities are kept.
-    tags : Tags
+    tags : Spans
         The tags of the records, if there are any and qualities are kept.
-    accessions : Spans or None
+    accessions : Spans
         Those of proteins that Easel has read.
     """
 
@@ -66,13 +107,45 @@ class Records(NamedTuple):
     name_offsets: Int64Array
     qualities: ByteArray = NOTHING
     flags: UInt16Array = NO_FLAGS
-    tags: Tags = NO_TAGS
-    accessions: Spans | None = None
+    tags: Spans = NO_SPANS
+    accessions: Spans = NO_SPANS
 
     @property
     def codes(self) -> CodeArray:
         """The base codes without the margins: ndarray, dtype=uint8, shape=(n_bases,), a view."""
         return self.padded_codes[MARGIN:-MARGIN]
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """The number of records."""
+        return self.offsets.size - 1
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters that stand for several bases are among the codes."""
+        return bool(self.padded_codes.max(initial=BREAK) > BREAK)
+
+    def name(self, number: int) -> str:
+        """Return the name of a record: the first word of its line."""
+        return _as_text(_first_word(self._header(number)))
+
+    def description(self, number: int) -> str:
+        """Return what follows a kept name: a byte 1, as in NCBI's old files, ends it."""
+        header = self._header(number)
+        rest = header[len(_first_word(header)) :].lstrip(_BLANKS)
+        return _as_text(rest.partition(_END_OF_DESCRIPTION)[0])
+
+    def accession(self, number: int) -> str:
+        """Return the accession of a protein, empty if it has none."""
+        return _as_text(self.accessions.item(number)) if self.accessions.are_kept else ""
+
+    def _header(self, number: int) -> bytes:
+        return Spans(self.names, self.name_offsets).item(number).lstrip(_BLANKS)
+
+    @property
+    def name_spans(self) -> Spans:
+        """The names, for compiled functions."""
+        return Spans(writable(self.names), writable(self.name_offsets))
 
     def part(self, first: int, end: int) -> Records:
         """Return some of the records, without gaps, as views; neighbouring codes are margins."""
@@ -89,14 +162,69 @@ class Records(NamedTuple):
         )
 
 
-class Limits(NamedTuple):
-    """The limits of a block: the record that reaches one of them ends the block.
+def _first_word(header: bytes) -> bytes:
+    end = next((at for at, byte in enumerate(header) if byte in _WHITE_SPACE), len(header))
+    return header[:end]
 
-    Attributes
-    ----------
-    bases, records, name_bytes : int
-        At least 1 each.
+
+def _as_text(name: bytes) -> str:
+    """Return a name as text, from which its bytes can be made again."""
+    return name.decode("utf-8", "surrogateescape")
+
+
+def in_order(records: Records, order: Int64Array) -> Records:
+    """Return some records in another order, without flags; in new arrays.
+
+    The number behind that of the last record is a record without anything.
     """
+
+    def gather(content: ByteArray, offsets: Int64Array, margin: int = 0) -> Spans:
+        if offsets.size == 0:
+            return NO_SPANS
+        offsets = np.append(offsets, offsets[-1])
+        ends = np.cumsum(np.diff(offsets)[order])
+        gathered = np.empty(2 * margin + (int(ends[-1]) if ends.size else 0), dtype=np.uint8)
+        _copy_spans(writable(content), offsets, order, gathered[margin:])
+        return Spans(gathered, np.concatenate((np.zeros(1, dtype=np.int64), ends)))
+
+    padded, offsets = gather(records.codes, records.offsets, MARGIN)
+    fill_margins(padded)
+    names = gather(records.names, records.name_offsets)
+    qualities = records.qualities
+    if qualities.size:
+        qualities = gather(qualities, records.offsets).content
+    tags, accessions = gather(*records.tags), gather(*records.accessions)
+    return Records(padded, offsets, *names, qualities, NO_FLAGS, tags, accessions)
+
+
+@jit
+def _copy_spans(
+    content: ByteArray, offsets: Int64Array, order: Int64Array, gathered: ByteArray
+) -> None:
+    """Copy some spans, one after the other."""
+    end = 0
+    for place in range(order.size):
+        for at in range(offsets[order[place]], offsets[order[place] + 1]):
+            gathered[end] = content[at]
+            end += 1
+
+
+def join_records(parts: Sequence[Records]) -> Records:
+    """Return records of one kind, without gaps, that follow each other; in new arrays."""
+    names = join_spans([part.name_spans for part in parts])
+    offsets = join_spans([Spans(NOTHING, part.offsets) for part in parts]).offsets
+    padded = empty_with_margins(int(offsets[-1]))
+    np.concatenate([part.codes for part in parts], out=padded[MARGIN : padded.size - MARGIN])
+    tags = NO_SPANS
+    if any(part.tags.are_kept for part in parts):
+        tags = join_spans([part.tags.of_reads(part.count) for part in parts])
+    qualities = np.concatenate([part.qualities for part in parts])
+    flags = np.concatenate([part.flags for part in parts])
+    return Records(padded, offsets, *names, qualities, flags, tags)
+
+
+class Limits(NamedTuple):
+    """The limits of a block, at least 1 each: the record that reaches one of them ends it."""
 
     bases: int
     records: int
@@ -134,7 +262,7 @@ class RecordOptions(NamedTuple):
         Keep the base qualities (`NO_QUALITY` in FASTA), these letters, and the flags and tags of
         SAM, BAM and CRAM. Then the blocks of a file are the same for every number of threads.
     keeps_groups : bool
-        Keep the read groups among these tags, if the header of the file tells of any.
+        Keep the read groups among these tags, if the header of the file has any.
     keeps_comments : bool
         Make tags of the comments of FASTA and FASTQ (`comments.tags_of_comments`).
     has_gaps : bool
@@ -142,7 +270,7 @@ class RecordOptions(NamedTuple):
     keeps_headers : bool
         Leave the comments of FASTA and FASTQ in the names.
     is_protein : bool
-        The file is of proteins: the codes are those of `alphabet.AMINO_ACIDS`.
+        The file is of proteins: the codes are those of `codes.AMINO_ACIDS`.
     symbols : ndarray, dtype=uint8, shape=(256,), or None
         The code of each byte of text, if the file is of symbols of a model (`symbols.code_table`).
     protein_format : str

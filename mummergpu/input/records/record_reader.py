@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.file_part import FilePart
-from mummergpu.input.bytes.files import Input
-from mummergpu.input.records import parser_state
+from mummergpu.input.bytes.files import STANDARD_INPUT, Input
+from mummergpu.input.bytes.formats import Format
+from mummergpu.input.records import parser_state as parser
 from mummergpu.input.records.block_arrays import BlockArrays
 from mummergpu.input.records.byte_runs import STEP
-from mummergpu.input.records.fasta import parse_fasta
-from mummergpu.input.records.fastq import parse_fastq
+from mummergpu.input.records.fastx import parse_fasta, parse_fastq
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.input.records.record_arrays import RecordOptions, Records
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.sequence.codes import MARGIN, fill_margins
 
 
-def state_of(options: RecordOptions) -> Int64Array:
+def _state_of(options: RecordOptions) -> Int64Array:
     """Return the state of a parser (`parser_state`) that reads as the options say."""
-    state = np.zeros(parser_state.STATE_SIZE, dtype=np.int64)
-    state[parser_state.GAP] = options.has_gaps
-    state[parser_state.ANY_LETTERS] = options.any_letters
-    state[parser_state.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
-    state[parser_state.KEEPS_COMMENTS] = options.keeps_comments or options.keeps_headers
-    state[parser_state.LETTERS] = (
-        parser_state.AMINO_ACIDS if options.is_protein else parser_state.NUCLEOTIDES
-    )
+    state = np.zeros(parser.STATE_SIZE, dtype=np.int64)
+    state[parser.GAP] = options.has_gaps
+    state[parser.ANY_LETTERS] = options.any_letters
+    state[parser.KEEPS_LETTERS] = options.keeps_letters or options.keeps_qualities
+    state[parser.KEEPS_COMMENTS] = options.keeps_comments or options.keeps_headers
+    state[parser.LETTERS] = parser.AMINO_ACIDS if options.is_protein else parser.NUCLEOTIDES
     if options.symbols is not None:
-        state[parser_state.LETTERS] = parser_state.SYMBOLS
-    state[parser_state.QUALITY_MODE] = (
-        parser_state.KEPT_QUALITY_LINE if options.keeps_qualities else parser_state.QUALITY_LINE
+        state[parser.LETTERS] = parser.SYMBOLS
+    state[parser.QUALITY_MODE] = (
+        parser.KEPT_QUALITY_LINE if options.keeps_qualities else parser.QUALITY_LINE
     )
-    state[parser_state.BASE_LIMIT] = options.limits.bases
-    state[parser_state.RECORD_LIMIT] = options.limits.records
-    state[parser_state.NAME_BYTE_LIMIT] = options.limits.name_bytes
+    state[parser.BASE_LIMIT] = options.limits.bases
+    state[parser.RECORD_LIMIT] = options.limits.records
+    state[parser.NAME_BYTE_LIMIT] = options.limits.name_bytes
     return state
 
 
@@ -59,6 +60,11 @@ class RecordReader:
         Returns the arrays of a block; otherwise they are allocated.
     has_lines : bool, default False
         Whether each line is a record.
+
+    Attributes
+    ----------
+    mode_at_end : int
+        The mode of the parser (`parser_state`) at the end of the file, as soon as it is read.
     """
 
     def __init__(
@@ -76,9 +82,9 @@ class RecordReader:
         self._text: ByteArray = np.empty(options.chunk_size + 1 + STEP, dtype=np.uint8)
         self._text[:] = ord("\n")
         self._new_arrays = new_arrays
-        self._arrays = BlockArrays(0, 0, 0)
-        self._state = state_of(options)
-        self._state[parser_state.HAS_LINES] = has_lines
+        self._arrays = BlockArrays()
+        self._state = _state_of(options)
+        self._state[parser.HAS_LINES] = has_lines
         self._records_before = 0
         self.begin_file(file)
 
@@ -90,7 +96,7 @@ class RecordReader:
     @property
     def line(self) -> int:
         """The line on which the text goes on, counted from 1."""
-        return int(self._state[parser_state.LINE])
+        return int(self._state[parser.LINE])
 
     @property
     def is_at_end(self) -> bool:
@@ -98,42 +104,41 @@ class RecordReader:
         return self._at_end_of_file and self._at == self._end
 
     def begin_file(self, file: Input | FilePart, line: int = 1) -> None:
-        """Read another file next, which begins with a record.
-
-        Parameters
-        ----------
-        line : int, default 1
-            The number of its first line, for errors.
-        """
+        """Read another file next, which begins with a record; errors count lines from `line` on."""
         self._file = file
         self._path = file.path
         self._at = self._end = 0
-        self._at_end_of_file = False
-        self._state[parser_state.MODE] = parser_state.LINE_START
-        self._state[parser_state.LINE] = line
-        self._state[parser_state.STARTED] = self._state[parser_state.FOREIGN] = 0
+        self._at_end_of_file = self._is_in_record = False
+        self._state[parser.MODE] = parser.LINE_START
+        self._state[parser.LINE] = line
+        self._state[parser.STARTED] = self._state[parser.FOREIGN] = 0
+
+    def go_on_in_record(self, is_in_line: bool) -> None:
+        """Take the file for one that goes on inside a record, and inside a line of bases or not."""
+        self._is_in_record = True
+        self._state[parser.STARTED], self._state[parser.GAP_SYMBOLS] = 1, 0
+        if is_in_line:
+            self._state[parser.MODE] = parser.SEQUENCE
 
     def close(self) -> None:
         """Release the arrays of the last block."""
-        self._arrays = BlockArrays(0, 0, 0)
+        self._arrays = BlockArrays()
 
     def next_block(self) -> Records | None:
-        """Return the records of the next block in new arrays, at least one; None after the last.
-
-        Raises
-        ------
-        InputError
-            If the text is invalid; the error names the line and the record.
-        """
+        """Return the records of the next block in new arrays, at least one; None after the last."""
         state = self._state
-        self._records_before += int(state[parser_state.RECORDS])
-        state[parser_state.RECORDS] = state[parser_state.BASES] = state[parser_state.NAME_BYTES] = 0
+        self._records_before += int(state[parser.RECORDS])
+        state[parser.RECORDS] = state[parser.BASES] = state[parser.NAME_BYTES] = 0
         self._arrays = self._allocate() if self._new_arrays is None else self._new_arrays()
         if self._options.symbols is not None:
             self._arrays.code_of_byte = self._options.symbols
-        while self._parse() != parser_state.FULL and not self._at_end_of_file:
+        if self._is_in_record:
+            state[parser.RECORDS] = 1
+            self._arrays.offsets[0] = self._arrays.name_offsets[0] = 0
+            self._is_in_record = False
+        while self._parse() != parser.FULL and not self._at_end_of_file:
             self._refill()
-        if state[parser_state.RECORDS] == 0:
+        if state[parser.RECORDS] == 0:
             return None
         return self._finish()
 
@@ -147,25 +152,25 @@ class RecordReader:
     def _make_room(self, text_bytes: int) -> None:
         """Make the arrays long enough for any content of `text_bytes` bytes of text."""
         state = self._state
-        records = int(state[parser_state.RECORDS]) + text_bytes // 2 + 1
+        records = int(state[parser.RECORDS]) + text_bytes // 2 + 1
         self._arrays.make_room(
-            int(state[parser_state.BASES]) + text_bytes,
+            int(state[parser.BASES]) + text_bytes,
             min(records, self._options.limits.records),
-            int(state[parser_state.NAME_BYTES]) + text_bytes,
+            int(state[parser.NAME_BYTES]) + text_bytes,
         )
 
     def _parse(self) -> int:
         """Parse the text in the buffer; return the status of the parser."""
         state = self._state
-        state[parser_state.STATUS] = parser_state.GOING
+        state[parser.STATUS] = parser.GOING
         if self._at < self._end:
             self._make_room(self._end - self._at)
             parse = parse_fastq if self._is_fastq else parse_fasta
             self._at = parse(self._text, self._at, self._end, state, self._arrays.columns)
-        status = int(state[parser_state.STATUS])
-        if status > parser_state.FULL:
+        status = int(state[parser.STATUS])
+        if status > parser.FULL:
             raise self._fault(status)
-        if self._at_end_of_file and status != parser_state.FULL:
+        if self._at_end_of_file and status != parser.FULL:
             self._check_end()
         return status
 
@@ -180,88 +185,81 @@ class RecordReader:
         text[self._end] = ord("\n")
         if count == 0:
             self._at_end_of_file = True
-            if left > 0 or self._state[parser_state.MODE] not in parser_state.LINE_STARTS:
+            self.mode_at_end = int(self._state[parser.MODE])
+            if left > 0 or self._state[parser.MODE] not in parser.LINE_STARTS:
                 # The last line had no line end in the file; the parser gets one.
                 self._end += 1
                 text[self._end] = ord("\n")
 
     def _finish(self) -> Records:
         state, arrays = self._state, self._arrays
-        records, bases = int(state[parser_state.RECORDS]), int(state[parser_state.BASES])
-        name_bytes = int(state[parser_state.NAME_BYTES])
+        records, bases = int(state[parser.RECORDS]), int(state[parser.BASES])
+        name_bytes = int(state[parser.NAME_BYTES])
         arrays.offsets[records] = bases + int(self._options.has_gaps)
         arrays.name_offsets[records] = name_bytes
         if bases > 16 * self._options.chunk_size:  # The array may be far too long.
             arrays.give_back(bases)
-        padded = arrays.padded[: bases + 2 * MARGIN]
-        fill_margins(padded)
-        qualities = arrays.qualities[:bases]
+        found = arrays.records(records, bases, name_bytes)
         if not self._is_fastq:
-            qualities[:] = NO_QUALITY
-        return Records(
-            padded,
-            arrays.offsets[: records + 1],
-            arrays.names[:name_bytes],
-            arrays.name_offsets[: records + 1],
-            qualities,
-        )
+            found.qualities[:] = NO_QUALITY
+        return found
 
     def _check_end(self) -> None:
         """Raise an error if the text ends inside a FASTQ record, or its last record is no DNA."""
         if self._is_fastq:
             self._check_end_of_fastq()
         state = self._state
-        if state[parser_state.FOREIGN] > 0 and not state[parser_state.ANY_LETTERS]:
-            foreign = int(state[parser_state.FOREIGN])
-            if parser_state.is_foreign(foreign, self._letters_of_record()):
-                raise self._fault(parser_state.NOT_DNA)
-        state[parser_state.FOREIGN] = 0  # A second call then finds no fault.
+        if state[parser.FOREIGN] > 0 and not state[parser.ANY_LETTERS]:
+            foreign = int(state[parser.FOREIGN])
+            if parser.is_foreign(foreign, self._letters_of_record()):
+                raise self._fault(parser.NOT_DNA)
+        state[parser.FOREIGN] = 0  # A second call then finds no fault.
 
     def _check_end_of_fastq(self) -> None:
         state = self._state
-        mode = int(state[parser_state.MODE])
-        if mode == parser_state.LINE_START:
+        mode = int(state[parser.MODE])
+        if mode == parser.LINE_START:
             return
-        if mode == parser_state.QUALITY_START and self._bases_of_record() == 0:
-            state[parser_state.MODE] = parser_state.LINE_START
+        if mode == parser.QUALITY_START and self._bases_of_record() == 0:
+            state[parser.MODE] = parser.LINE_START
             return
-        state[parser_state.LINE] -= 1
-        if mode == parser_state.QUALITY_START and state[parser_state.QUALITY] > 0:
-            raise self._fault(parser_state.QUALITY_LENGTH)
+        state[parser.LINE] -= 1
+        if mode == parser.QUALITY_START and state[parser.QUALITY] > 0:
+            raise self._fault(parser.QUALITY_LENGTH)
         raise self._error("the file ends inside this record")
 
     def _bases_of_record(self) -> int:
         """Return how many bases the last record has so far, gap symbols included."""
         state = self._state
-        records = int(state[parser_state.RECORDS])
+        records = int(state[parser.RECORDS])
         begin = int(self._arrays.offsets[records - 1]) if records > 0 else 0
-        return int(state[parser_state.BASES]) - begin
+        return int(state[parser.BASES]) - begin
 
     def _letters_of_record(self) -> int:
         """Return how many letters the last record has so far."""
-        return self._bases_of_record() - int(self._state[parser_state.GAP_SYMBOLS])
+        return self._bases_of_record() - int(self._state[parser.GAP_SYMBOLS])
 
     def _fault(self, status: int) -> InputError:
         """Return the error that explains why the parser stopped."""
         state = self._state
         character = _describe(int(self._text[self._at]))
-        in_quality = status in (parser_state.BAD_QUALITY, parser_state.QUALITY_LENGTH)
-        if in_quality and state[parser_state.SUSPECT_LINE] > 0:
+        in_quality = status in (parser.BAD_QUALITY, parser.QUALITY_LENGTH)
+        if in_quality and state[parser.SUSPECT_LINE] > 0:
             # An earlier quality line that is too short is more likely than one that starts with
             # '@'.
-            state[parser_state.LINE] = state[parser_state.SUSPECT_LINE] - 1
-            state[parser_state.QUALITY] = state[parser_state.SUSPECT_QUALITY]
-            status = parser_state.QUALITY_LENGTH
-        if status == parser_state.BAD_START:
-            return InputError(self._bad_start(character), self._path, int(state[parser_state.LINE]))
-        if status == parser_state.QUALITY_LENGTH:
-            quality, bases = int(state[parser_state.QUALITY]), self._bases_of_record()
+            state[parser.LINE] = state[parser.SUSPECT_LINE] - 1
+            state[parser.QUALITY] = state[parser.SUSPECT_QUALITY]
+            status = parser.QUALITY_LENGTH
+        if status == parser.BAD_START:
+            return InputError(self._bad_start(character), self._path, int(state[parser.LINE]))
+        if status == parser.QUALITY_LENGTH:
+            quality, bases = int(state[parser.QUALITY]), self._bases_of_record()
             return self._error(f"quality has {quality} characters, sequence has {bases}")
-        if status == parser_state.NOT_DNA:
-            state[parser_state.LINE] = state[parser_state.FOREIGN_LINE]
-            foreign, letters = int(state[parser_state.FOREIGN]), self._letters_of_record()
+        if status == parser.NOT_DNA:
+            state[parser.LINE] = state[parser.FOREIGN_LINE]
+            foreign, letters = int(state[parser.FOREIGN]), self._letters_of_record()
             return self._error(_NOT_DNA.format(foreign=foreign, letters=letters))
-        if status == parser_state.BAD_SYMBOL:
+        if status == parser.BAD_SYMBOL:
             place = f"at position {self._bases_of_record() + 1:,}"
             return self._error(f"the symbol {character} {place} is not in the model's alphabet")
         return self._error(_FAULTS[status].format(character=character))
@@ -270,23 +268,21 @@ class RecordReader:
         if self._is_fastq:
             mixed = " (FASTA and FASTQ mixed?)" if character == "'>'" else ""
             return f"a record begins with {character}, not with '@'{mixed}"
-        if self._state[parser_state.STARTED] == 0:
+        if self._state[parser.STARTED] == 0:
             return "text before the first line with '>'"
         return f"a line of bases begins with {character} (FASTA and FASTQ mixed?)"
 
     def _error(self, message: str) -> InputError:
         """Return an error at the current line and record."""
-        records = int(self._state[parser_state.RECORDS])
+        records = int(self._state[parser.RECORDS])
         name = None
         if records > 0:
             begin = int(self._arrays.name_offsets[records - 1])
-            end = int(
-                self._state[parser_state.NAME_BYTES] - self._state[parser_state.COMMENT_BYTES]
-            )
+            end = int(self._state[parser.NAME_BYTES] - self._state[parser.COMMENT_BYTES])
             name = printable(self._arrays.names[begin:end].tobytes())
-            if self._state[parser_state.HAS_LINES]:
+            if self._state[parser.HAS_LINES]:
                 name = str(self._records_before + records)
-        return InputError(message, self._path, int(self._state[parser_state.LINE]), name)
+        return InputError(message, self._path, int(self._state[parser.LINE]), name)
 
 
 _NOT_DNA: Final = (
@@ -295,10 +291,10 @@ _NOT_DNA: Final = (
 )
 
 _FAULTS: Final = {
-    parser_state.BARE_RETURN: "carriage return without line feed (old Mac text?)",
-    parser_state.BAD_BASE: "{character} is not a sequence character",
-    parser_state.BLANK_LINE: "blank line inside a record",
-    parser_state.BAD_QUALITY: "{character} is not a quality character",
+    parser.BARE_RETURN: "carriage return without line feed (old Mac text?)",
+    parser.BAD_BASE: "{character} is not a sequence character",
+    parser.BLANK_LINE: "blank line inside a record",
+    parser.BAD_QUALITY: "{character} is not a quality character",
 }
 
 
@@ -314,3 +310,59 @@ def printable(name: bytes, longest: int = 80) -> str:
     text = name[: longest + 1].decode("utf-8", "replace")
     text = "".join(character if character.isprintable() else "?" for character in text)
     return text if len(name) <= longest else text[:longest] + "..."
+
+
+def name_of(records: Records, number: int) -> str:
+    """Return the name of a record as one line of printable characters, for a message."""
+    begin, end = records.name_offsets[number : number + 2]
+    return printable(records.names[begin:end].tobytes())
+
+
+_MARKS: Final[dict[str | None, bytes]] = {
+    None: b">",
+    **dict.fromkeys(("uniprot", "embl"), b"ID   "),
+    **dict.fromkeys(("genbank", "ddbj"), b"LOCUS   "),
+}
+"""How the first line of a record begins, by the format; None is FASTA."""
+
+
+def line_of_record(path: str, number: int, easel_format: str | None = None) -> int | None:
+    """Return the line, counted from 1, on which a record of a file begins; records count from 0.
+
+    The file is read again for that, for an error message. None if it has no lines, as BAM, or
+    cannot be read twice, as a pipe.
+    """
+    with suppress(OSError, ValueError, InputError):
+        if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with Input(path, word=easel_format) as file:
+            mark = _MARKS.get(easel_format)
+            if file.format.is_alignment or mark is None:
+                return None
+            lines = enumerate(io.BufferedReader(file.text), start=1)
+            of_fastq = file.format is Format.FASTQ
+            headers = _headers_of_fastq(lines) if of_fastq else _headers_of(lines, mark)
+            for before, line in enumerate(headers):
+                if before == number:
+                    return line
+    return None
+
+
+def _headers_of(lines: Iterator[tuple[int, bytes]], mark: bytes) -> Iterator[int]:
+    for number, line in lines:
+        if line.startswith(mark):
+            yield number
+
+
+def _headers_of_fastq(lines: Iterator[tuple[int, bytes]]) -> Iterator[int]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        yield number
+        waiting = 0
+        for _, text in lines:
+            if text.startswith(b"+"):
+                break
+            waiting += len(text.strip())
+        while waiting > 0 and (quality := next(lines, None)) is not None:
+            waiting -= len(quality[1].strip())

@@ -1,32 +1,28 @@
-"""The tags of reads: fields of a record of SAM, BAM or CRAM beyond the eleven that all have.
+"""The tags of reads, fields of SAM, BAM or CRAM beyond the eleven that all have; and read groups.
 
 They are kept as BAM has them (SAM/BAM format specification, section 4.2.4): two letters, a type and
-a value. What a mapper writes itself, and what tells of an earlier alignment, is left out.
+a value. What a mapper writes itself, and what describes an earlier alignment, is left out.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.errors import InputError
 from mummergpu.input.records.byte_runs import copy_bytes
+from mummergpu.input.records.record_arrays import NO_SPANS, Spans, join_spans
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 
 WRITTEN_TAGS: Final = ("NM", "MD", "AS", "XS", "SA", "XA", "MC", "MQ")
 """The tags that a mapper writes."""
 
 ALIGNMENT_TAGS: Final = tuple("AM BQ CC CG CP H0 H1 H2 HI IH NH PG PQ SM TS UQ".split())
-"""The others of the specification that tell of an alignment, or of the program that made it."""
+"""The others of the specification that describe an alignment, or of the program that made it."""
 
 READ_GROUP: Final = "RG"
 
@@ -41,67 +37,25 @@ _ARRAY: Final = ord("B")
 _CHARACTER: Final = ord("A")
 
 
-class Tags(NamedTuple):
-    """The tags of consecutive reads.
-
-    Attributes
-    ----------
-    content : ndarray, dtype=uint8, shape=(n_bytes,)
-        The tags as BAM has them, those of one read after those of the other.
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,) or (0,)
-        Where in `content` those of each read begin, and where the last ones end; empty if none are
-        kept.
-    """
-
-    content: ByteArray
-    offsets: Int64Array
-
-    @property
-    def are_kept(self) -> bool:
-        """Whether there may be any."""
-        return self.offsets.size > 0
-
-    def part(self, first: int, end: int) -> Tags:
-        """Return those of some of the reads, as views."""
-        if not self.are_kept:
-            return self
-        offsets = self.offsets[first : end + 1]
-        return Tags(self.content[offsets[0] : offsets[-1]], offsets - offsets[0])
-
-    def of_reads(self, count: int) -> Tags:
-        """Return the same tags of so many reads, with offsets also if none are kept."""
-        return self if self.are_kept else Tags(self.content, np.zeros(count + 1, dtype=np.int64))
-
-    def without_groups(self) -> Tags:
-        """Return all but the read groups."""
-        if not self.are_kept:
-            return self
-        content, offsets = np.empty_like(self.content), np.zeros_like(self.offsets)
-        end = _filter_all(
-            writable(self.content), writable(self.offsets), dropped_tags(False), content, offsets
-        )
-        return Tags(content[:end], offsets)
+def without_groups(tags: Spans) -> Spans:
+    """Return all tags but the read groups."""
+    if not tags.are_kept:
+        return tags
+    content, offsets = np.empty_like(tags.content), np.zeros_like(tags.offsets)
+    own = writable(tags.content), writable(tags.offsets)
+    end = _filter_all(*own, dropped_tags(False), content, offsets)
+    return Spans(content[:end], offsets)
 
 
-NO_TAGS: Final = Tags(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int64))
-
-
-def join_tags(parts: Sequence[tuple[Tags, int]]) -> Tags:
+def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
     """Join the tags of reads that follow each other: of some reads, and how many they are."""
     if not any(tags.are_kept for tags, _ in parts):
-        return NO_TAGS
-    own = [tags.of_reads(count) for tags, count in parts]
-    starts = np.cumsum([0, *(tags.content.size for tags in own)]).tolist()
-    moved = [tags.offsets[1:] + start for tags, start in zip(own, starts, strict=False)]
-    offsets = np.concatenate([np.zeros(1, dtype=np.int64), *moved])
-    return Tags(np.concatenate([tags.content for tags in own]), offsets)
+        return NO_SPANS
+    return join_spans([tags.of_reads(count) for tags, count in parts])
 
 
 def dropped_tags(keeps_groups: bool) -> ByteArray:
-    """Return which tags are left out: dtype=uint8, shape=(65536,).
-
-    It is 1 at the number that the two letters of a tag are, the first in the lower byte.
-    """
+    """Return which tags are left out: 1 at the number of two letters, the first one lowest."""
     dropped = np.zeros(_KEYS, dtype=np.uint8)
     for tag in (*WRITTEN_TAGS, *ALIGNMENT_TAGS, *(() if keeps_groups else (READ_GROUP,))):
         dropped[ord(tag[0]) | ord(tag[1]) << 8] = 1
@@ -126,7 +80,7 @@ def pack_tags(tags: Iterable[tuple[str, Any, str]], dropped: ByteArray) -> bytes
             packed += _ARRAY_KINDS[value.typecode] + struct.pack("<I", len(value))
             packed += struct.pack(f"<{len(value)}{value.typecode}", *value)
         else:
-            # pysam tells numbers of 32 bits that are not signed as if they were.
+            # pysam returns unsigned numbers of 32 bits as signed ones.
             number = value & 0xFFFFFFFF if kind == "I" else value
             packed += struct.pack("<" + _NUMBER_KINDS[kind], number)
     return packed
@@ -228,3 +182,50 @@ def number_groups(
                 if is_same:
                     numbers[read] = group
             break
+
+
+def group_lines(header: bytes) -> tuple[bytes, ...]:
+    """Return the lines of a header that describe read groups, without line ends."""
+    lines = header.rstrip(b"\0").split(b"\n")
+    return tuple(line.rstrip(b"\r") for line in lines if line.startswith(b"@RG\t"))
+
+
+class ReadGroups:
+    """The read groups of all files of a run."""
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, bytes] = {}
+
+    @property
+    def lines(self) -> tuple[bytes, ...]:
+        """The lines of the headers, without line ends, in the order of files; equal ones once."""
+        return tuple(self._lines.values())
+
+    def add(self, lines: tuple[bytes, ...], path: str, is_late: bool = False) -> None:
+        """Add the lines of the header of a file; `is_late` if the output has its header already.
+
+        Refuse another group of the same name, and a new one that is too late.
+        """
+        for line in lines:
+            name = id_of_group(line)
+            known = self._lines.get(name)
+            shown = name.decode(errors="backslashreplace")
+            if known is None and is_late:
+                raise InputError(
+                    f"the header of the output lacks the read group '{shown}', since it was "
+                    "written before this was read: map files, not pipes, or name one read group",
+                    path,
+                )
+            if known is not None and known != line:
+                raise InputError(
+                    f"the read group '{shown}' is another one than that of a file before, and has "
+                    "the same ID: rename it (see samtools addreplacerg), or name one read group",
+                    path,
+                )
+            self._lines[name] = line
+
+
+def id_of_group(line: bytes) -> bytes:
+    """Return the ID of a read group."""
+    fields = line.split(b"\t")
+    return next((field[3:] for field in fields if field.startswith(b"ID:")), b"")

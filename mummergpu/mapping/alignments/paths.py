@@ -32,8 +32,8 @@ from mummergpu.viterbi.recurrence.operations import (
     append_operation,
 )
 from mummergpu.viterbi.recurrence.tile import tile_at
+from mummergpu.viterbi.tiles.band import Scratch
 from mummergpu.viterbi.tiles.extension import extend_path
-from mummergpu.viterbi.tiles.scratch import Scratch
 
 
 class Paths(NamedTuple):

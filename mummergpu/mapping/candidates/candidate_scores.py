@@ -21,8 +21,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import as_int64, inline
+from mummergpu.runtime.jit import as_int64, inline, lowest_bit
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import differences_left, differences_right
 from mummergpu.viterbi.recurrence.model import Costs

@@ -17,9 +17,9 @@ from mummergpu.runtime.jit import inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
+from mummergpu.viterbi.tiles.band import Scratch
 from mummergpu.viterbi.tiles.drop_extension import longest_window, reach_before_drop
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
-from mummergpu.viterbi.tiles.scratch import Scratch
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch
 
 

@@ -15,8 +15,8 @@ from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
+from mummergpu.viterbi.tiles.band import MOST_BASES
 from mummergpu.viterbi.tiles.gap_fill import is_diagonal_best
-from mummergpu.viterbi.tiles.scratch import MOST_BASES
 
 TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 """Aligns tiles on a device (`viterbi.device_tiles.DeviceTiles.align`); None if it has no room."""

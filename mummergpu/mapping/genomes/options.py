@@ -9,7 +9,7 @@ from typing import Final
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import between, keep_values, number, texts, truth, whole
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
-from mummergpu.viterbi.tiles.scratch import MOST_BASES
+from mummergpu.viterbi.tiles.band import MOST_BASES
 
 NUCMER_COSTS: Final = Costs(
     match=3,

@@ -41,7 +41,7 @@ from mummergpu.mapping.placing.rescue import DiagonalMarks, rescue_template
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.tiles.scratch import Scratch
+from mummergpu.viterbi.tiles.band import Scratch
 
 
 class Names(NamedTuple):

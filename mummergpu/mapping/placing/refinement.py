@@ -36,8 +36,8 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.viterbi.recurrence.tile import tile_at
+from mummergpu.viterbi.tiles.band import Scratch
 from mummergpu.viterbi.tiles.extension import extend_score
-from mummergpu.viterbi.tiles.scratch import Scratch
 
 FIRST_BAND = 8
 """The band that the extension of a flank begins with, in bases."""

@@ -8,20 +8,20 @@ read gets less than it had.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import OriginalReads, ReadBlock
-from mummergpu.input.records.tags import NO_TAGS, Tags
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.records.record_arrays import NO_SPANS, in_order
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import DEAD, NUMBERS, Candidates, no_candidates
 from mummergpu.mapping.placing.choice import Choices
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import inline, jit, writable
-from mummergpu.sequence.codes import MARGIN, empty_with_margins
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 
 READS_AT_FIRST: Final = 1 << 10
@@ -129,65 +129,8 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
 
     The reads ascend; of pairs, there are both mates.
     """
-    name_offsets = np.empty(reads.size + 1, dtype=np.int64)
-    names = np.empty(add_lengths(block.name_offsets, reads, name_offsets), dtype=np.uint8)
-    copy_parts(writable(block.names), 0, block.name_offsets, reads, names)
-    searched = _part_of_bases(block, reads)
-    return ReadBlock(
-        block.index,
-        searched.padded_codes,
-        searched.offsets,
-        names,
-        name_offsets,
-        block.file_number,
-        base_qualities=searched.base_qualities,
-        paired=block.paired,
-        written=None if block.written is None else _part_of_bases(block.written, reads),
-        # Libraries are told apart by read groups.
-        tags=_part_of_tags(block.tags, reads) if block.has_groups else NO_TAGS,
-        has_groups=block.has_groups,
-    )
-
-
-def _part_of_tags(tags: Tags, reads: Int64Array) -> Tags:
-    """Return the tags of some reads."""
-    if not tags.are_kept:
-        return tags
-    offsets = np.empty(reads.size + 1, dtype=np.int64)
-    content = np.empty(add_lengths(tags.offsets, reads, offsets), dtype=np.uint8)
-    copy_parts(writable(tags.content), 0, tags.offsets, reads, content)
-    return Tags(content, offsets)
-
-
-def _part_of_bases(block: ReadBlock | OriginalReads, reads: Int64Array) -> OriginalReads:
-    """Return the bases and the qualities of some reads."""
-    offsets = np.empty(reads.size + 1, dtype=np.int64)
-    bases = add_lengths(block.offsets, reads, offsets)
-    padded = empty_with_margins(bases)
-    qualities = np.empty(bases, dtype=np.uint8)
-    copy_parts(block.padded_codes, MARGIN, block.offsets, reads, padded)
-    copy_parts(writable(block.base_qualities), 0, block.offsets, reads, qualities)
-    return OriginalReads(padded, offsets, qualities)
-
-
-@jit
-def add_lengths(offsets: Int64Array, chosen: Int64Array, own_offsets: Int64Array) -> int:
-    """Compute where some texts begin if they follow each other; return where the last one ends."""
-    end = 0
-    for row in range(chosen.size):
-        own_offsets[row] = end
-        end += offsets[chosen[row] + 1] - offsets[chosen[row]]
-    own_offsets[chosen.size] = end
-    return end
-
-
-@jit
-def copy_parts(
-    text: ByteArray, margin: int, offsets: Int64Array, chosen: Int64Array, copied: ByteArray
-) -> None:
-    """Copy some texts, one after the other."""
-    end = margin
-    for row in range(chosen.size):
-        for place in range(offsets[chosen[row]], offsets[chosen[row] + 1]):
-            copied[end] = text[margin + place]
-            end += 1
+    # Libraries are told apart by read groups.
+    tags = block.tags if block.has_groups else NO_SPANS
+    records = in_order(block.records._replace(tags=tags), reads)
+    written = None if block.written is None else in_order(block.written, reads)
+    return replace(block.with_records(records), written=written)

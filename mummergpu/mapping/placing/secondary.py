@@ -38,7 +38,7 @@ from mummergpu.mapping.placing.refinement import refine
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.tiles.scratch import Scratch
+from mummergpu.viterbi.tiles.band import Scratch
 
 PARTS_OF_PLACE: Final = 20
 """Two alignments are at one place unless they differ in one of so many bases of the reference that

@@ -8,26 +8,54 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, Argument
-from mummergpu.cuda.launcher import Launcher
-from mummergpu.cuda.program import WARP_LANES
+from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.cuda.resident_matches import ResidentMatches
+from mummergpu.cuda.stream_worker import Launcher
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
     CANDIDATE,
+    FARTHEST,
+    NOTHING_KNOWN,
+    UNIT,
     FoundCandidates,
     credits_of_qualities,
 )
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.placing.secondary import MIN_CLIPPED
 from mummergpu.mapping.seeding.candidate_search import known_of_flanks
-from mummergpu.mapping.seeding.cuda_program import COUNT_BYTES, MAPPING_PROGRAM
+from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.runtime.arrays import ByteArray
+from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
+from mummergpu.sequence.codes import BREAK
+from mummergpu.viterbi.recurrence.model import Costs
 
 STAGE: Final = "mapping"
 """The stage to which the times of the kernels are added."""
+
+COUNT_BYTES: Final = 4
+"""The bytes of the number of candidates of a read."""
+
+MAPPING_PROGRAM: Final = ProgramSource(
+    "mapping",
+    "mapping/program.cu",
+    constants=(
+        ("BREAK", BREAK),
+        *BIT_PLANES_CONSTANTS,
+        ("SCAN_COUNT_BYTES", COUNT_BYTES),
+        ("CANDIDATE_BYTES", CANDIDATE.itemsize),
+        ("NO_MATCH_KNOWN", NOTHING_KNOWN[0]),
+        ("UNIT", UNIT),
+        ("FARTHEST", FARTHEST),
+        ("MIN_CLIPPED", MIN_CLIPPED),
+        ("BEST_KEPT", BEST_KEPT),
+        *((name.upper(), place) for place, name in enumerate(Costs._fields)),
+    ),
+)
+"""The same program for every run; scores and options are arguments of the kernels."""
 
 
 class DeviceCandidates:
@@ -66,12 +94,14 @@ class _CandidateWork:
 
     def __init__(self, matches: ResidentMatches, options: MappingOptions) -> None:
         self._matches = matches
-        self._tools = tools = matches.tools
+        self._worker = worker = matches.worker
         self._options = options
         self._count = matches.query_count
         self._rows = matches.forward.count + matches.reverse.count
-        self._program = tools.load_program(MAPPING_PROGRAM)
-        self._launcher = Launcher(tools.device, tools.stream, tools.workspace, tools.stats, STAGE)
+        self._program = matches.load_program(MAPPING_PROGRAM)
+        self._launcher = Launcher(
+            worker.device, worker.stream, worker.workspace, worker.stats, STAGE
+        )
         self._strands: tuple[Argument, ...] = (
             *matches.forward.arguments,
             *matches.reverse.arguments,
@@ -79,10 +109,8 @@ class _CandidateWork:
 
     def place(self, name: str, array: AnyArray) -> int:
         """Copy an array to a buffer of the device; return its address."""
-        address = self._tools.workspace.buffer(name, array.nbytes)
-        self._tools.staging.copy_in(address, array)
-        self._tools.stats.add_bytes(to_device=array.nbytes)
-        return address
+        self._worker.stats.add_bytes(to_device=array.nbytes)
+        return self._worker.upload(name, array)
 
     def place_reads(self, block: ReadBlock) -> tuple[Argument, ...]:
         """Return the arguments that describe the reads; their qualities are copied."""
@@ -95,7 +123,7 @@ class _CandidateWork:
 
     def list_diagonals(self) -> tuple[tuple[int, int], int]:
         """List the matches of each read by diagonal; return the addresses of keys and counts."""
-        buffer = self._tools.workspace.buffer
+        buffer = self._worker.buffer
         # Where seeds are chosen, the search finds only what counts.
         filters = self._options.by_windows and self._options.max_occurrences is None
         window = self._options.seed_length if filters else 0
@@ -103,7 +131,7 @@ class _CandidateWork:
         counts = buffer("counts of matches", COUNT_BYTES * self._count)
         long_reads = buffer("long reads", 4 * self._count)
         long_count = buffer("number of long reads", 4)
-        self._tools.stream.fill_zero(long_count, 4)
+        self._worker.stream.fill_zero(long_count, 4)
         self._launch_on_warps(
             "list_diagonals",
             self._count,
@@ -117,7 +145,7 @@ class _CandidateWork:
         self._launcher.launch(
             self._program,
             "sort_long_reads",
-            self._tools.device.resident_blocks,
+            self._worker.device.resident_blocks,
             (*self._strands, counts, long_reads, long_count, keys, values),
         )
         return (keys, values), counts
@@ -131,7 +159,7 @@ class _CandidateWork:
         match_counts: int,
     ) -> tuple[int, int]:
         """Score all diagonals; return the addresses of the candidates and of their counts."""
-        buffer = self._tools.workspace.buffer
+        buffer = self._worker.buffer
         candidates = buffer("candidates", CANDIDATE.itemsize * self._rows)
         counts = buffer("counts of candidates", COUNT_BYTES * self._count)
         self._launch_on_warps(
@@ -153,8 +181,8 @@ class _CandidateWork:
         candidates: int,
         counts: int,
     ) -> tuple[int, int]:
-        """Mark what is kept; return the addresses of the marks and of the counts of each read."""
-        buffer = self._tools.workspace.buffer
+        """Mark the candidates to keep; return the addresses of the marks and of the counts."""
+        buffer = self._worker.buffer
         marks = buffer("marks", self._rows)
         kept_counts = buffer("counts of kept candidates", COUNT_BYTES * self._count)
         mates = pairing.mates
@@ -177,26 +205,26 @@ class _CandidateWork:
     def download(
         self, candidates: int, counts: int, marks: int, kept_counts: int
     ) -> FoundCandidates:
-        """Copy what is kept to the host."""
-        tools = self._tools
-        place = tools.workspace.buffer("candidate offsets", 8 * (self._count + 1))
+        """Copy the kept candidates to the host."""
+        worker = self._worker
+        place = worker.buffer("candidate offsets", 8 * (self._count + 1))
         self._launcher.scan(self._program, kept_counts, self._count, place)
         offsets = np.empty(self._count + 1, dtype=np.int64)
-        tools.staging.copy_out(offsets, place)
+        worker.staging.copy_out(offsets, place)
         seeds_kept = self._seeds_kept()
         rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
-        kept = tools.workspace.buffer("kept candidates", rows.nbytes)
+        kept = worker.buffer("kept candidates", rows.nbytes)
         self._launch_on_warps(
             "write_candidates",
             self._count,
             (*self._strands, self._count, candidates, counts, marks, place, kept),
         )
         # The stage must not count the kernels that are still running.
-        tools.stream.synchronize()
-        with tools.stats.stage("matches_from_device"):
-            tools.staging.copy_out(rows, kept)
-        tools.stream.synchronize()
-        tools.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
+        worker.stream.synchronize()
+        with worker.stats.stage("matches_from_device"):
+            worker.staging.copy_out(rows, kept)
+        worker.stream.synchronize()
+        worker.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
         self._launcher.report()
         return FoundCandidates(offsets, rows, seeds_kept)
 
@@ -206,10 +234,10 @@ class _CandidateWork:
         for matches in (self._matches.forward, self._matches.reverse):
             if matches.seeds:
                 seeds = np.empty(self._count, dtype=np.uint8)
-                self._tools.staging.copy_out(seeds, matches.seeds)
-                self._tools.stream.synchronize()
+                self._worker.staging.copy_out(seeds, matches.seeds)
+                self._worker.stream.synchronize()
                 np.minimum(seeds_kept, seeds, out=seeds_kept)
-                self._tools.stats.add_bytes(from_device=seeds.nbytes)
+                self._worker.stats.add_bytes(from_device=seeds.nbytes)
         return seeds_kept
 
     def _launch_on_warps(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import queue
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from mummergpu.cuda.device import Buffer, Device, DeviceMemoryError, Program
-from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
+from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.cuda.program import ProgramSource
-from mummergpu.cuda.sources import read_sources
-from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend, WorkSizes
@@ -53,7 +51,7 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
     max_block_bases : int
         The most bases of a block of queries; fewer if memory is short.
     threads : int
-        The most threads that copy pages to the device (`upload.Uploader`).
+        The most threads that copy pages to the device (`pinned_staging.Uploader`).
     closes_device : bool
         Whether the device is closed with the backend, because nothing else uses it.
 
@@ -96,8 +94,7 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
         self.cache = cache
         self._stats = stats
         self._notice = notice
-        self._programs: dict[ProgramSource, Program] = {}
-        self._loading = threading.Lock()
+        self._programs = Programs(device, cache)
         self._buffers: list[Buffer] = []
         self._context: ContextType | None = None
         self._searchers: list[StreamSearcher[ContextType, Any]] = []
@@ -210,22 +207,15 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
         return None if second is None else consumer.join(first, second)
 
     def program(self, source: ProgramSource) -> Program:
-        """Return a program, compiled and loaded; the device is current in the calling thread.
-
-        Several threads may call this at once. `BackendError` is raised if it cannot be compiled.
-        """
-        # Threads that need the same program at once would each compile it.
-        with self._loading:
-            if source not in self._programs:
-                with self._stats.stage("kernels_compiled"):
-                    cubin = self.cache.cubin(read_sources(), source, self.device.architecture)
-                self._programs[source] = self.device.load(cubin)
-                self._stats.set(
-                    kernel_cache_hits=self.cache.hits,
-                    kernel_cache_misses=self.cache.misses,
-                    kernel_cache_repaired=self.cache.repaired,
-                )
-            return self._programs[source]
+        """Return a program, compiled and loaded (`Programs.load`)."""
+        with self._stats.stage("kernels_compiled"):
+            program = self._programs.load(source)
+        self._stats.set(
+            kernel_cache_hits=self.cache.hits,
+            kernel_cache_misses=self.cache.misses,
+            kernel_cache_repaired=self.cache.repaired,
+        )
+        return program
 
     def _program(self, source: ProgramSource) -> Program:
         """Return the program of the search, whose kernels are reported."""

@@ -9,62 +9,16 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from mummergpu.cuda.device import Device, DeviceMemoryError, Texture
-from mummergpu.cuda.launcher import Launcher
-from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda.device import Device, DeviceMemoryError
 from mummergpu.cuda.resident_matches import DeviceMems
-from mummergpu.cuda.upload import Uploader
-from mummergpu.cuda.workspace import Workspace
+from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.row_order import join_blocks
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, match_count, new_rows
-
-WORD_BYTES: Final = 8
-"""The bytes of a word; kernels read codes in whole words."""
-
-PADDING_BYTES: Final = 2 * WORD_BYTES
-"""The zero bytes after the last code; they let a kernel read two words from any position."""
-
-
-class ResidentCodes:
-    """Codes in linear memory with padding after them, and optionally a texture of words.
-
-    The device is current in the calling thread; the constructor waits for the uploader's stream.
-    """
-
-    def __init__(self, device: Device, uploader: Uploader, codes: CodeArray, texture: bool) -> None:
-        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
-        self._buffer = device.allocate(size)
-        self.address = self._buffer.address
-        self.size = size
-        self._texture: Texture | None = None
-        try:
-            uploader.stream.fill_zero(
-                self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES
-            )
-            uploader.copy_in(self.address, codes)
-            uploader.stream.synchronize()
-            if texture:
-                self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
-        except BaseException:
-            self._buffer.free()
-            raise
-
-    @property
-    def arguments(self) -> tuple[int, int]:
-        """The kernel arguments: the address and the texture."""
-        return self.address, 0 if self._texture is None else self._texture.handle
-
-    def free(self) -> None:
-        """Free the memory."""
-        if self._texture is not None:
-            self._texture.free()
-        self._buffer.free()
-
 
 ContextType = TypeVar("ContextType")
 PreparedType = TypeVar("PreparedType")
@@ -77,6 +31,12 @@ COUNTER_BYTES: Final = 32
 MAX_BASES: Final = 1 << 30
 """The most bases of a block; positions have 32 bits on the device, with some to spare."""
 
+WORD_BYTES: Final = 8
+"""The bytes of a word; kernels read codes in whole words."""
+
+PADDING_BYTES: Final = 2 * WORD_BYTES
+"""The zero bytes after the last code; they let a kernel read two words from any position."""
+
 
 @frozen
 class UploadedBlock:
@@ -84,7 +44,7 @@ class UploadedBlock:
 
     `codes` is the address of the forward strand, `size` its bytes with the zero padding after them,
     and `offsets` the address of the array that says where each query begins and the last one ends.
-    `continues` says whether queries go on behind their ends (`QueryBlock`).
+    `continues` says whether queries go on after their ends (`QueryBlock`).
     """
 
     query_count: int
@@ -122,11 +82,11 @@ class Consumer(ABC, Generic[SearcherType, Result]):
         """Raise `BackendError`, or return None: a block does not fit, and can't be cut."""
 
 
-class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
-    """Searches one block at a time, on its own stream and with at most `limit` bytes of memory.
+class StreamSearcher(StreamWorker, ABC, Generic[ContextType, PreparedType]):
+    """Searches one block at a time (`StreamWorker`).
 
-    The device is current in the calling thread whenever a method is called. During a search,
-    `context` is what all searches of a run share, and `queries` the block on the device.
+    During a search, `context` is what all searches of a run share, and `queries` the block on the
+    device.
     """
 
     stage = ""
@@ -138,15 +98,8 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
     context: ContextType
     queries: PreparedType
 
-    def __init__(self, device: Device, limit: int, stats: Stats) -> None:
-        self.device = device
-        self.stats = stats
-        self.stream = device.new_stream()
-        self.workspace = Workspace(device, limit)
-        self.launcher = Launcher(
-            device, self.stream, self.workspace, stats, self.stage, self.stages
-        )
-        self.staging = Staging(device, self.stream)
+    def __init__(self, device: Device, memory: int, stats: Stats) -> None:
+        super().__init__(device, memory, stats, self.stage, stages=self.stages)
         self._total = device.pinned(1, np.int64)
         self._counters = device.pinned(COUNTER_BYTES // 8, np.int64)
 
@@ -188,9 +141,7 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         """Free all memory and the stream."""
         # Pinned memory must be freed before its CUDA context.
         self._total = self._counters = np.empty(0, dtype=np.int64)
-        self.staging.free()
-        self.workspace.free()
-        self.stream.free()
+        super().free()
 
     def _upload_block(self, block: QueryBlock) -> UploadedBlock:
         """Copy a block to the device."""
@@ -201,9 +152,9 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
         uploaded = UploadedBlock(
             block.query_count,
             block.base_count,
-            self.workspace.buffer("codes", size),
+            self.buffer("codes", size),
             size,
-            self.workspace.buffer("query offsets", offsets.nbytes),
+            self.buffer("query offsets", offsets.nbytes),
             block.continues,
         )
         whole_words = codes.size // WORD_BYTES * WORD_BYTES
@@ -215,11 +166,10 @@ class StreamSearcher(ABC, Generic[ContextType, PreparedType]):
 
     def _columns(self, set_number: int, count: int) -> tuple[int, int, int]:
         """Return the addresses of the three buffers for the columns of a set of MEMs."""
-        buffer = self.workspace.buffer
         return (
-            buffer(f"query starts {set_number}", 8 * count),
-            buffer(f"reference starts {set_number}", 8 * count),
-            buffer(f"lengths {set_number}", 8 * count),
+            self.buffer(f"query starts {set_number}", 8 * count),
+            self.buffer(f"reference starts {set_number}", 8 * count),
+            self.buffer(f"lengths {set_number}", 8 * count),
         )
 
     def _read_total(self, offsets: int, count: int) -> int:

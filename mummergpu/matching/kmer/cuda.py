@@ -57,7 +57,7 @@ def _context_of(
     reference: int,
     tables: Sequence[ResidentTable],
 ) -> KmerSearchContext:
-    """Return what all searches share, of tables that are on the device."""
+    """Return the context that all searches share, of tables that are on the device."""
     return KmerSearchContext(
         program,
         min(minimum_length, LONGEST_MATCH),

@@ -17,7 +17,7 @@ import numpy as np
 
 from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError, Program
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
-from mummergpu.cuda.resident_matches import DeviceMems, ResidentMatches, StreamTools
+from mummergpu.cuda.resident_matches import DeviceMems, ResidentMatches
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import BlockText, RowFormat, TextArray, join_texts
@@ -105,14 +105,11 @@ class HandedOver(Consumer[KmerStreamSearcher, Result]):
         found = searcher.find_strands(tuple(Strand), max_rows)
         if found is None:
             return None
-        tools = StreamTools(
-            *(searcher.device, searcher.stream, searcher.workspace, searcher.staging),
-            *(self._load_program, searcher.stats),
-        )
         queries = searcher.queries
         return self._use(
             ResidentMatches(
-                *(tools, queries.count, queries.offsets, queries.bit_planes),
+                *(searcher, self._load_program),
+                *(queries.count, queries.offsets, queries.bit_planes),
                 *(searcher.reverse_planes(), searcher.context.reference),
                 *(found[Strand.FORWARD], found[Strand.REVERSE]),
             )
@@ -178,7 +175,7 @@ class DeviceText(Consumer[KmerStreamSearcher, BlockText]):
 
         The forward strand comes first in `found`.
         """
-        row_format, buffer = self._row_format, searcher.workspace.buffer
+        row_format, buffer = self._row_format, searcher.buffer
         count = sum(mems.count for mems in found.values())
         lines = len(found) * block.query_count + count
         if lines == 0:
@@ -221,10 +218,8 @@ class DeviceText(Consumer[KmerStreamSearcher, BlockText]):
 
 def _query_arguments(searcher: KmerStreamSearcher, block: QueryBlock) -> tuple[int, ...]:
     """Copy the names of the queries to the device; return the arguments with the queries."""
-    names = searcher.workspace.buffer("query names", block.names.nbytes)
-    name_offsets = searcher.workspace.buffer("query name offsets", block.name_offsets.nbytes)
-    searcher.staging.copy_in(names, block.names)
-    searcher.staging.copy_in(name_offsets, block.name_offsets)
+    names = searcher.upload("query names", block.names)
+    name_offsets = searcher.upload("query name offsets", block.name_offsets)
     searcher.stats.add_bytes(to_device=block.names.nbytes + block.name_offsets.nbytes)
     return searcher.queries.offsets, names, name_offsets, block.query_count
 

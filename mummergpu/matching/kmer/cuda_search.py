@@ -222,7 +222,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
     def _prepare(self, block: UploadedBlock) -> PackedQueries:
         """Turn the codes of a block into bit planes, and mark where queries begin."""
-        buffer, context = self.workspace.buffer, self.context
+        buffer, context = self.buffer, self.context
         words = -(-block.base_count // WORD_BASES)
         packed = PackedQueries(
             block.query_count,
@@ -258,7 +258,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         Those of all windows are at the same places of the reverse complement. All tables of an
         index have k-mers of one length, and the same steps.
         """
-        buffer, context = self.workspace.buffer, self.context
+        buffer, context = self.buffer, self.context
         lookup_bases = context.tables[0].sampling.lookup_bases
         sampling = (
             context.window,
@@ -291,8 +291,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         context = self.context
         assert context.max_matches is not None
         most = min(context.max_matches, MOST_MATCHES)
-        choices = self.workspace.buffer("seed choices", SEED_CHOICE_BYTES * queries.count)
-        counters = self.workspace.buffer("chosen queries", COUNTER_BYTES)
+        choices = self.buffer("seed choices", SEED_CHOICE_BYTES * queries.count)
+        counters = self.buffer("chosen queries", COUNTER_BYTES)
         self.stream.fill_zero(counters, COUNTER_BYTES)
         self.launch_on(
             "choose_query_seeds",
@@ -314,18 +314,18 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         return samples
 
     def _searched(self, table: ResidentTable, queries: PackedQueries) -> tuple[Argument, ...]:
-        """Return the arguments that say what is searched: the samples, and the table."""
+        """Return the arguments of the search: the samples, and the table."""
         context = self.context
         samples = queries.samples or QuerySamples(self._step_count(table, queries), 0, 0)
         is_placed = context.window > 0 or samples.placed != 0
-        # A picked k-mer begins so much later than its sample at most.
+        # A picked k-mer begins at most this much later than its sample.
         later = table.sampling.lookup_bases - table.sampling.kmer_length
         sampling_step = FARTHEST_KEPT - later if is_placed else context.sampling_step
         return (
             *(queries.bit_planes, samples.count, samples.placed),
             *(np.uint32(context.step), np.uint32(sampling_step), np.uint32(context.window)),
             *(np.uint32(context.kmers_of_window), np.uint32(context.minimum_length)),
-            # What lies in another match at the end of a piece may not do so behind it.
+            # A match inside another one at the end of a piece may not be inside it after the end.
             np.uint32(context.only_unique and not queries.continues),
             *context.arguments(table),
         )
@@ -355,7 +355,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def reverse_planes(self) -> int:
         """Return the address for the bit planes of the queries' reverse complements."""
         size = bit_planes_bytes(self.queries.base_count)
-        return self.workspace.buffer("reverse bit planes", size) + PADDING_BYTES
+        return self.buffer("reverse bit planes", size) + PADDING_BYTES
 
     def _search_part(
         self, table: ResidentTable, queries: PackedQueries, max_rows: int, set_number: int = 0
@@ -364,7 +364,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
         They stay in the buffers of the set until the next search that is given its number.
         """
-        context, buffer = self.context, self.workspace.buffer
+        context, buffer = self.context, self.buffer
         known = 0
         if context.max_matches is not None:
             known = buffer(f"known seeds {set_number}", queries.count)
@@ -402,7 +402,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
     def _count_mems(self, table: ResidentTable, queries: PackedQueries) -> _CountedMems:
         """Count the MEMs that each sample of a block finds in one part of the reference."""
-        buffer = self.workspace.buffer
+        buffer = self.buffer
         if queries.samples is not None:
             count = queries.samples.count
         else:
@@ -430,8 +430,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
 
     def _sort(self, query_count: int, mems: DeviceMems) -> None:
         """Sort the rows of each query."""
-        long_queries = self.workspace.buffer("long queries", 4 * query_count)
-        long_count = self.workspace.buffer("counters", COUNTER_BYTES)
+        long_queries = self.buffer("long queries", 4 * query_count)
+        long_count = self.buffer("counters", COUNTER_BYTES)
         self.stream.fill_zero(long_count, COUNTER_BYTES)
         listed = (long_queries, long_count)
         self.launch_on(

@@ -18,10 +18,14 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides, sides_mask
-from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.sequence.extension import (
+    extend_left,
+    extend_left_reversed,
+    extend_right,
+    extend_right_reversed,
+)
 from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.minimizers import MAXIMUM_WINDOW, PlaceArray, RankArray
-from mummergpu.sequence.reverse_extension import extend_left_reversed, extend_right_reversed
 
 TWICE: Final = -1
 """In place of where a match begins in the reference: it occurs a second time."""

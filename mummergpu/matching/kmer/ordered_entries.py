@@ -35,8 +35,7 @@ from mummergpu.matching.kmer.minimizer_entries import (
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
-from mummergpu.sequence.extension import extend_right
-from mummergpu.sequence.reverse_extension import extend_right_reversed
+from mummergpu.sequence.extension import extend_right, extend_right_reversed
 
 MET_BEFORE_ASKING: Final = 8
 """So many entries are looked at before it is asked whether others are fewer."""

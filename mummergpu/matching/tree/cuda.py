@@ -24,8 +24,8 @@ from mummergpu.cuda.device import (
     Texture,
 )
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.cuda.resident_matches import DeviceMems
-from mummergpu.cuda.upload import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.flatten import TreePage
@@ -35,8 +35,8 @@ from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsB
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 from mummergpu.matching.backends.stream_searcher import (
     COUNTER_BYTES,
+    PADDING_BYTES,
     WORD_BYTES,
-    ResidentCodes,
     StreamSearcher,
     UploadedBlock,
 )
@@ -50,11 +50,47 @@ from mummergpu.matching.tree.cuda_program import (
 )
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns
 
 MAX_ARRAY_ROWS: Final = 1 << 16
 """The most rows of a two-dimensional texture, on every device that CUDA supports."""
+
+
+class ResidentCodes:
+    """Codes in linear memory with padding after them, and optionally a texture of words.
+
+    The device is current in the calling thread; the constructor waits for the uploader's stream.
+    """
+
+    def __init__(self, device: Device, uploader: Uploader, codes: CodeArray, texture: bool) -> None:
+        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
+        self._buffer = device.allocate(size)
+        self.address = self._buffer.address
+        self.size = size
+        self._texture: Texture | None = None
+        try:
+            uploader.stream.fill_zero(
+                self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES
+            )
+            uploader.copy_in(self.address, codes)
+            uploader.stream.synchronize()
+            if texture:
+                self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
+        except BaseException:
+            self._buffer.free()
+            raise
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The kernel arguments: the address and the texture."""
+        return self.address, 0 if self._texture is None else self._texture.handle
+
+    def free(self) -> None:
+        """Free the memory."""
+        if self._texture is not None:
+            self._texture.free()
+        self._buffer.free()
 
 
 class ResidentPage:
@@ -241,7 +277,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         """Return a block's queries on one strand, bound to a texture if the policy says so."""
         codes = block.codes
         if strand is Strand.REVERSE:
-            codes = self.workspace.buffer("reverse codes", block.size)
+            codes = self.buffer("reverse codes", block.size)
             words = -(-block.base_count // WORD_BYTES)
             self.stream.fill_zero(codes + words * WORD_BYTES, block.size - words * WORD_BYTES)
             self.launcher.launch_on(
@@ -270,7 +306,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         self, context: TreeSearchContext, page: ResidentPage, queries: DeviceQueries
     ) -> DeviceCandidates:
         """Find the candidate matches of all queries on a page."""
-        buffer = self.workspace.buffer
+        buffer = self.buffer
         records = buffer("candidates", CANDIDATE_BYTES * queries.base_count)
         counts = buffer("candidate counts", COUNT_BYTES * queries.count)
         counters = buffer("counters", COUNTER_BYTES)
@@ -315,7 +351,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         set_number: int,
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if there are too many."""
-        buffer = self.workspace.buffer
+        buffer = self.buffer
         kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
         counts = buffer("mem counts", COUNT_BYTES * candidates.count)
         counters = buffer("counters", COUNTER_BYTES)
@@ -368,8 +404,8 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         count: int,
     ) -> None:
         """Sort the MEMs of each candidate match by their starts in the reference."""
-        long_candidates = self.workspace.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
-        long_count = self.workspace.buffer("counters", COUNTER_BYTES) + LONG_COUNT
+        long_candidates = self.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
+        long_count = self.buffer("counters", COUNTER_BYTES) + LONG_COUNT
         self.launcher.launch_on(
             context.program,
             "sort_candidates",
@@ -393,7 +429,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         set_number: int,
     ) -> DeviceMems:
         """Merge the MEMs on earlier pages with those on a later one, into another set."""
-        offsets = self.workspace.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        offsets = self.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         count = found.count + later.count
         merged = DeviceMems(offsets, self._columns(set_number, count), count)
         self.launcher.launch_on(

@@ -1,4 +1,4 @@
-"""Alignments of reads as the rows of SAM, BAM, CRAM and PAF.
+"""Alignments of reads as the rows of SAM, BAM, CRAM and PAF, in the style of their user.
 
 A row has what samtools, GATK and Picard want: the place of the mate, NM, MD, MC, MQ, AS, XS, the
 read group, and SA for a read in several parts. Bases and qualities lie on the forward strand of the
@@ -9,17 +9,21 @@ does not clip.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import OriginalReads
-from mummergpu.input.records.tags import Tags
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns, FoldedColumns, WrittenColumns
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.records.base_pairs import aligned_reads, change_texts
-from mummergpu.output.records.record_style import USUAL_STYLE, RecordStyle
+from mummergpu.mapping.alignments.columns import (
+    AlignmentColumns,
+    CigarOperation,
+    FoldedColumns,
+    SamFlag,
+    WrittenColumns,
+)
+from mummergpu.output.options import USUAL_STYLE, RecordStyle
+from mummergpu.output.records.base_pairs import aligned_reads, change_texts, with_equal_bases
 from mummergpu.output.records.rows import (
     NO_TEXTS,
     OtherPlaces,
@@ -28,52 +32,12 @@ from mummergpu.output.records.rows import (
     RowFields,
     WrittenRows,
 )
-from mummergpu.output.sink import Format, Prepared, Sink
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.output.sink import Prepared, Sink
+from mummergpu.runtime.arrays import BoolArray
 from mummergpu.runtime.jit import writable
 
-
-class ReadsWithQualities(Protocol):
-    """What a block of reads must have to be written, as `input.blocks.read_block.ReadBlock` has it.
-
-    The names are without ``/1`` and ``/2``, and each base of a read without qualities has
-    `NO_QUALITY`.
-    """
-
-    @property
-    def as_written(self) -> OriginalReads:
-        """The bases and qualities as they are written."""
-
-    @property
-    def offsets(self) -> Int64Array:
-        """Where each read begins of those that are searched: shape=(n_reads + 1,)."""
-
-    @property
-    def names(self) -> TextArray:
-        """The names, one after the other."""
-
-    @property
-    def name_offsets(self) -> Int64Array:
-        """Where each name begins, and where the last one ends: shape=(n_reads + 1,)."""
-
-    @property
-    def tags(self) -> Tags:
-        """The tags that the records have besides those of a mapper."""
-
-    @property
-    def has_groups(self) -> bool:
-        """Whether the tags tell the read groups, and not the header's one for all."""
-
-    @property
-    def base_qualities(self) -> ByteArray:
-        """Phred numbers from 0 to 93, or `NO_QUALITY`, of the bases that are searched."""
-
-
-AlignmentSink = Sink[ReadsWithQualities, WrittenColumns, Prepared]
+AlignmentSink = Sink[ReadBlock, WrittenColumns, Prepared]
 """A sink of alignments of reads."""
-
-AlignmentFormat = Format[ReadsWithQualities, WrittenColumns]
-"""A format of alignments of reads."""
 
 
 class ReadRows:
@@ -91,9 +55,7 @@ class ReadRows:
             divergences="de" in style.tags,
         )
 
-    def written_rows(
-        self, block: ReadsWithQualities, alignments: WrittenColumns
-    ) -> Iterator[WrittenRows]:
+    def written_rows(self, block: ReadBlock, alignments: WrittenColumns) -> Iterator[WrittenRows]:
         """Yield all rows of a block (`RowMaker`)."""
         written = block.as_written
         reads = ReadColumns(
@@ -101,24 +63,21 @@ class ReadRows:
             writable(block.names),
             writable(block.name_offsets),
             writable(written.padded_codes),
-            writable(written.base_qualities),
+            writable(written.qualities),
             written.has_letters,
             writable(block.tags.content),
             writable(block.tags.offsets),
         )
         columns = columns_of(alignments)
-        # SA tells whole CIGARs of reads.
+        # SA has the whole CIGARs of reads.
         rows = RecordRows(
-            **columns._asdict(),
-            part_offsets=columns.cigar_offsets,
-            part_cigars=columns.cigars,
+            **columns._asdict(), part_offsets=columns.cigar_offsets, part_cigars=columns.cigars
         )
         changes = NO_TEXTS
         if self._with_changes:
             changes = change_texts(columns, aligned_reads(written, self._reference))
-        count = columns.row_count
         others = _other_places(alignments)
-        yield WrittenRows(reads, rows, others, count, block.has_groups, changes)
+        yield WrittenRows(reads, rows, others, columns.row_count, block.has_groups, changes)
 
 
 def columns_of(alignments: WrittenColumns) -> AlignmentColumns:
@@ -133,12 +92,48 @@ def _other_places(columns: WrittenColumns) -> OtherPlaces:
         offsets, others = columns.alternative_offsets, columns.alternatives
     else:
         offsets, others = np.empty(0, dtype=np.int64), columns.first_rows(0)
-    return OtherPlaces(
-        writable(offsets),
-        writable(others.flags),
-        writable(others.records),
-        writable(others.positions),
-        writable(others.cigar_offsets),
-        writable(others.cigars),
-        writable(others.edit_distances),
-    )
+    named = (getattr(others, name) for name in OtherPlaces._fields[1:])
+    return OtherPlaces(writable(offsets), *map(writable, named))
+
+
+def apply_style(
+    alignments: WrittenColumns, block: ReadBlock, reference: Reference, style: RecordStyle
+) -> WrittenColumns:
+    """Return the alignments of a block as they are written.
+
+    XA stays as it is: its CIGARs are of places that have no rows.
+    """
+    if not (style.mapped_only or style.soft_clips or style.equal_bases):
+        return alignments
+    rows = alignments.rows if isinstance(alignments, FoldedColumns) else alignments
+    is_kept = _is_placed(rows)
+    if not style.mapped_only:
+        is_kept[:] = True
+    shown = rows.taken(is_kept)
+    if style.soft_clips:
+        shown = _with_soft_clips(shown)
+    if style.equal_bases:
+        bases = aligned_reads(block.as_written, reference)
+        arrays = AlignmentColumns._make(writable(column) for column in shown)
+        shown = with_equal_bases(arrays, bases)
+    if not isinstance(alignments, FoldedColumns):
+        return shown
+    # Rows that are left out are of unmapped reads, which have no alternatives.
+    offsets = alignments.alternative_offsets
+    offsets = np.append(offsets[:-1][is_kept], offsets[-1])
+    return alignments._replace(rows=shown, alternative_offsets=offsets)
+
+
+def _is_placed(rows: AlignmentColumns) -> BoolArray:
+    """Return which rows are of reads that are placed themselves, or whose mates are."""
+    flags = rows.flags.astype(np.int64)
+    has_mate = flags & SamFlag.PAIRED != 0
+    is_mate_placed = has_mate & (flags & SamFlag.MATE_UNMAPPED == 0)
+    return np.asarray((flags & SamFlag.UNMAPPED == 0) | is_mate_placed)
+
+
+def _with_soft_clips(rows: AlignmentColumns) -> AlignmentColumns:
+    """Return rows that clip nothing hard, so that they have all bases of their reads."""
+    is_hard = rows.cigars & 15 == CigarOperation.HARD_CLIP
+    change = CigarOperation.HARD_CLIP - CigarOperation.SOFT_CLIP
+    return rows._replace(cigars=(rows.cigars - is_hard * np.uint32(change)).astype(np.uint32))

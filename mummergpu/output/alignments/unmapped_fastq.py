@@ -11,7 +11,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.mapping.alignments.columns import FoldedColumns, SamFlag, WrittenColumns
-from mummergpu.output.bytes.text_arrays import QueryColumns
+from mummergpu.output.bytes.texts import QueryColumns
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit, writable
@@ -25,13 +25,7 @@ _DEFAULT_QUALITY: Final = ord("B") - ord("!")
 
 
 class UnmappedFastq(Format[ReadBlock, WrittenColumns]):
-    """FASTQ of the templates that have no place at all.
-
-    Parameters
-    ----------
-    mate : int or None
-        0 for the first reads of pairs and 1 for the second ones; None for all reads.
-    """
+    """FASTQ of the templates without any place: of mate 0 or 1 of pairs, or of all reads (None)."""
 
     def __init__(self, mate: int | None) -> None:
         self._mate = mate
@@ -52,7 +46,7 @@ class UnmappedFastq(Format[ReadBlock, WrittenColumns]):
         reads = QueryColumns(
             writable(written.offsets), writable(block.names), writable(block.name_offsets)
         )
-        codes, qualities = writable(written.padded_codes), writable(written.base_qualities)
+        codes, qualities = writable(written.padded_codes), writable(written.qualities)
         filled = write_reads(chosen, reads, codes, qualities, _LETTERS, text)
         assert filled == size
         yield text

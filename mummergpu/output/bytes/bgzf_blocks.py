@@ -1,24 +1,49 @@
-"""The compiled loop that compresses a piece of a file into blocks of bgzf.
+"""Compresses a piece of a file into blocks of bgzf, with the functions of ISA-L.
 
-Section 4.1 of the SAM format specification describes the blocks.
+Section 4.1 of the SAM format specification describes the blocks. The package `isal` releases the
+interpreter lock in each call, and takes it again some times in each, so that many threads wait. A
+compiled loop calls the library for many blocks and does without the lock.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.output.bytes.text_stores import TextArray, store
+from mummergpu.output.bytes.texts import TextArray, store
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
+
+STREAM_BYTES: Final = 1 << 19
+"""More than the bytes of the state of a compression (``struct isal_zstream``)."""
+
+LEVEL_BYTES: Final = 1 << 19
+"""The bytes of the buffer of a compression; more would not change what a block becomes."""
+
+
+@cache
+def isal_functions() -> tuple[int, ...] | None:
+    """Return the addresses of three functions of ISA-L; None if the library hides them.
+
+    They are ``void isal_deflate_init(struct isal_zstream *)``,
+    ``int isal_deflate(struct isal_zstream *)`` and
+    ``uint32_t crc32_gzip_refl(uint32_t, const unsigned char *, uint64_t)``.
+    """
+    from isal import igzip_lib
+
+    library_file: Any = igzip_lib.__file__
+    try:
+        library = ctypes.CDLL(library_file)
+        functions = (library.isal_deflate_init, library.isal_deflate, library.crc32_gzip_refl)
+    except (AttributeError, OSError):
+        return None
+    return tuple(ctypes.cast(function, ctypes.c_void_p).value or 0 for function in functions)
+
 
 HEAD_BYTES: Final = 18
 TAIL_BYTES: Final = 8
@@ -75,10 +100,7 @@ def _generate_load(typing_context: Any, array: Any, at: Any) -> Any:
     """Load four bytes of an array as an unsigned number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        kind = ir.IntType(32)
-        address = builder.bitcast(builder.gep(view.data, [arguments[1]]), kind.as_pointer())
-        return builder.load(address, align=1, typ=kind)
+        return load_from(context, builder, ir.IntType(32), signature.args[0], *arguments)
 
     return types.uint32(array, types.int64), generate
 

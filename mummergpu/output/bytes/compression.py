@@ -21,17 +21,15 @@ import numpy as np
 from mummergpu.errors import LibraryError
 from mummergpu.output.bytes.bgzf_blocks import (
     FAILED,
+    LEVEL_BYTES,
     PACKED_BYTES,
+    STREAM_BYTES,
     STREAM_STARTS_BYTES,
     compress_blocks,
-)
-from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.isal_functions import (
-    LEVEL_BYTES,
-    STREAM_BYTES,
-    IsalFunctions,
     isal_functions,
 )
+from mummergpu.output.bytes.texts import Piece
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.scratch import ThreadArray
 
 BGZF_BLOCK_BYTES: Final = 0xFF00
@@ -47,8 +45,6 @@ _STORED: Final = struct.Struct("<BHH")
 
 _BGZF_LEVEL: Final = 1
 _ZSTD_LEVEL: Final = 3
-
-Piece = bytes | ByteArray
 
 
 class Compressor(ABC):
@@ -70,7 +66,7 @@ class Compressor(ABC):
         self._joined = ThreadArray(np.uint8)
 
     def compress_parts(self, parts: Sequence[ByteArray]) -> bytes:
-        """Return what `compress` returns for a piece that lies in several arrays."""
+        """Compress a piece that lies in several arrays (`compress`)."""
         if len(parts) == 1:
             return self.compress(parts[0])
         size = sum(part.size for part in parts)
@@ -82,7 +78,7 @@ class Compressor(ABC):
 
     @abstractmethod
     def end(self) -> bytes:
-        """Return what must follow the last piece."""
+        """Return the bytes that end the file."""
 
 
 class BgzfCompressor(Compressor):
@@ -110,7 +106,7 @@ class BgzfCompressor(Compressor):
         """Return the empty block that ends the file."""
         return BGZF_END
 
-    def _agrees(self, functions: IsalFunctions) -> bool:
+    def _agrees(self, functions: tuple[int, ...]) -> bool:
         """Return whether the library compresses through both of its interfaces alike."""
         from isal import igzip_lib
 
@@ -121,7 +117,7 @@ class BgzfCompressor(Compressor):
         block = _block_of(memoryview(text.data), packed)
         return self._compress_without_lock(text, functions) == block
 
-    def _compress_without_lock(self, piece: Piece, functions: IsalFunctions) -> bytes | None:
+    def _compress_without_lock(self, piece: Piece, functions: tuple[int, ...]) -> bytes | None:
         """Return the blocks of a piece, None if the library fails."""
         text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
         blocks = -(-text.size // BGZF_BLOCK_BYTES)
@@ -129,8 +125,7 @@ class BgzfCompressor(Compressor):
         stream = self._room("stream", STREAM_BYTES + STREAM_STARTS_BYTES)
         level_buffer = self._room("level", LEVEL_BYTES)
         arrays = (packed, text, stream, level_buffer)
-        addresses = [array.ctypes.data for array in arrays]
-        addresses += [functions.init, functions.deflate, functions.crc]
+        addresses = [*(array.ctypes.data for array in arrays), *functions]
         size = compress_blocks(
             *(packed, text, np.array(addresses, dtype=np.int64), stream),
             *(self._level, LEVEL_BYTES, BGZF_BLOCK_BYTES),
@@ -188,18 +183,7 @@ class ZstdCompressor(Compressor):
 
 
 def compressor_of(name: str | None) -> Compressor | None:
-    """Return the compressor of a name in `targets.COMPRESSIONS`, None for None.
-
-    Returns
-    -------
-    Compressor or None
-        A new compressor.
-
-    Raises
-    ------
-    LibraryError
-        If the library for it is not installed.
-    """
+    """Return a new compressor, or None for None; raise LibraryError if its library is missing."""
     if name is None:
         return None
     return BgzfCompressor() if name == "bgzf" else ZstdCompressor()
@@ -231,14 +215,8 @@ def _keep(piece: Piece) -> None:
 class CompressedStream:
     """Takes bytes in pieces of any size, and passes them on in compressed form, in order.
 
-    One thread calls all methods. It cuts the pieces, and the threads that compress join them.
-
-    Parameters
-    ----------
-    threads : int
-        The number of threads that compress, besides the one that calls.
-    take_back : callable, optional
-        Receives each piece when it has been compressed.
+    One thread calls all methods. It cuts the pieces, and `threads` others join and compress them;
+    `take_back` receives each piece when it has been compressed.
     """
 
     def __init__(

@@ -15,11 +15,12 @@ from typing import Final
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, Buffer, Device, DeviceMemoryError, Program
-from mummergpu.cuda.nvcomp import Deflater, DeflateWork, nvcomp_error
+from mummergpu.cuda.nvcomp import DeflateWork, Nvcomp, nvcomp_error
 from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.errors import BackendError
 from mummergpu.output.bytes.bgzf_blocks import HEAD_BYTES, TAIL_BYTES
-from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BGZF_END, Compressor, Piece
+from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BGZF_END, Compressor
+from mummergpu.output.bytes.texts import Piece
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.stats import Stats
 
@@ -33,7 +34,7 @@ _MAGIC, _TIME, _SYSTEM_AND_EXTRA, _SUBFIELD = struct.unpack_from("<4I", BGZF_END
 
 BGZF_PROGRAM: Final = ProgramSource(
     "bgzf",
-    "bgzf/program.cu",
+    "bgzf/blocks.cu",
     constants=(
         ("BGZF_BLOCK_BYTES", BGZF_BLOCK_BYTES),
         ("BGZF_HEAD_BYTES", HEAD_BYTES),
@@ -63,7 +64,7 @@ class DeflateSlot:
     """Compresses one chunk at a time; the device is current in the thread that calls any method."""
 
     def __init__(
-        self, device: Device, program: Program, deflater: Deflater, stats: Stats, blocks: int
+        self, device: Device, program: Program, deflater: Nvcomp, stats: Stats, blocks: int
     ) -> None:
         self._device = device
         self._program = program
@@ -172,29 +173,16 @@ SLOTS: Final = 4
 
 
 class DeviceBgzfCompressor(Compressor):
-    """Compresses into the blocks of bgzf on a device; several threads share one.
+    """Compresses into the blocks of bgzf on a device, which it does not close; threads share one.
 
-    What a block becomes does not depend on the other blocks, nor on the device.
-
-    Parameters
-    ----------
-    device : Device
-        The device; the compressor does not close it.
-    stats : Stats
-        Collects the times of the kernels, and the bytes moved.
-
-    Raises
-    ------
-    LibraryError
-        If what the library deflates does not inflate to the same.
-    BackendError
-        If the device has too little memory, or fails.
+    What a block becomes does not depend on the other blocks, nor on the device. `LibraryError` if
+    what the library deflates does not inflate to the same, `BackendError` if the device fails.
     """
 
     chunk_bytes = BLOCKS_AT_ONCE * BGZF_BLOCK_BYTES
     max_threads = SLOTS
 
-    def __init__(self, device: Device, program: Program, deflater: Deflater, stats: Stats) -> None:
+    def __init__(self, device: Device, program: Program, deflater: Nvcomp, stats: Stats) -> None:
         super().__init__()
         self._device = device
         self._program = program
@@ -211,13 +199,7 @@ class DeviceBgzfCompressor(Compressor):
             raise
 
     def compress(self, piece: Piece) -> bytes:
-        """Return the blocks of a piece (`Compressor.compress`).
-
-        Raises
-        ------
-        BackendError
-            If the device fails.
-        """
+        """Return the blocks of a piece (`Compressor.compress`)."""
         data = np.frombuffer(piece, dtype=np.uint8)
         step = self.chunk_bytes
         return b"".join(

@@ -1,7 +1,7 @@
 """Functions that write numbers: in the columns of MUMmer's rows, and as fields between other text.
 
 No function checks for the end of the text. The caller makes sure that
-`text_stores.OVERSHOOT` bytes after the end of what is written may be overwritten.
+`texts.OVERSHOOT` bytes after the end of what is written may be overwritten.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.output.bytes.text_stores import LINE_END, TAB, TextArray, store
-from mummergpu.runtime.bits import lowest_bit
-from mummergpu.runtime.jit import as_index, as_int64, inline
+from mummergpu.output.bytes.texts import LINE_END, TAB, TextArray, store
+from mummergpu.runtime.jit import as_index, as_int64, inline, lowest_bit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
 DigitWords = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -130,22 +129,6 @@ digit_words = cast("Callable[[int, int, int, int], DigitWords]", intrinsic(_gene
 
 
 @inline
-def write_digits(text: TextArray, at: int, number: int) -> int:
-    """Write a number without blanks; return where it ends."""
-    end = at + 1
-    limit = 10
-    while number >= limit:
-        end += 1
-        limit *= 10
-    rest = np.uint64(number)
-    for place in range(end - 1, at - 1, -1):
-        quotient = rest // np.uint64(10)
-        text[place] = np.uint8(48 + (rest - quotient * np.uint64(10)))
-        rest = quotient
-    return end
-
-
-@inline
 def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uint64]:
     """Write the digits of a number before its last eight digits.
 
@@ -155,7 +138,7 @@ def _write_head(text: TextArray, at: int, number: int) -> tuple[int, int, np.uin
     if number < EIGHT_DIGITS:
         return at, number, _NO_ZEROS
     head = number // EIGHT_DIGITS
-    return write_digits(text, at, head), number - head * EIGHT_DIGITS, _ZEROS
+    return put_one_number(text, at, head), number - head * EIGHT_DIGITS, _ZEROS
 
 
 @inline

@@ -7,10 +7,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.bytes.texts import TextArray
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_index, as_int64, inline
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BASES, BREAK, LETTERS, MARGIN, STEP, CodeArray
 
 _LETTER_OF_CODE: Final = np.frombuffer(LETTERS, dtype=np.uint8)
@@ -19,20 +20,12 @@ _COMPLEMENT: Final = 3
 """The bits that differ between the codes of a base and of its complement."""
 
 
-def _lanes(bits: int = 8) -> Any:
-    return ir.VectorType(ir.IntType(bits), STEP)
-
-
-def _all(value: int) -> Any:
-    return ir.Constant(_lanes(), [value] * STEP)
-
-
-def _letters(builder: Any, codes: Any) -> Any:
+def _letters(vectors: Vectors, codes: Any) -> Any:
     """Return the letter of each code, N for all that is not the code of a base."""
-    found = _all(BASES[-1])
+    builder, found = vectors.builder, vectors.constant(BASES[-1])
     for code, letter in enumerate(BASES[:-1]):
-        is_code = builder.icmp_unsigned("==", codes, _all(code))
-        found = builder.select(is_code, _all(letter), found)
+        is_code = builder.icmp_unsigned("==", codes, vectors.constant(code))
+        found = builder.select(is_code, vectors.constant(letter), found)
     return found
 
 
@@ -42,15 +35,15 @@ def _generate_letters(
     """Write the letters of `STEP` codes; or of their complements, the last one first."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target = address_of(context, builder, _lanes(), signature.args[0], *arguments[:2])
-        lanes = load_from(context, builder, _lanes(), signature.args[2], *arguments[2:4])
-        order = ir.Constant(_lanes(32), list(range(STEP))[::-1])
-        complements = builder.xor(lanes, _all(_COMPLEMENT))
-        turned = builder.shuffle_vector(complements, complements, order)
+        vectors = Vectors(builder, 8, STEP)
+        target = address_of(context, builder, vectors.kind, signature.args[0], *arguments[:2])
+        lanes = load_from(context, builder, vectors.kind, signature.args[2], *arguments[2:4])
+        complements = builder.xor(lanes, vectors.constant(_COMPLEMENT))
+        reversed_lanes = vectors.shuffled(complements, complements, range(STEP - 1, -1, -1))
         # No branch: the processor cannot predict the strand.
         flag = builder.trunc(arguments[4], ir.IntType(1))
-        lanes = builder.select(flag, turned, lanes)
-        builder.store(_letters(builder, lanes), target, align=1)
+        lanes = builder.select(flag, reversed_lanes, lanes)
+        builder.store(_letters(vectors, lanes), target, align=1)
         return context.get_dummy_value()
 
     return types.void(text, types.int64, codes, types.int64, types.int64), generate
@@ -107,17 +100,14 @@ def _step(is_reverse: bool, text: Any, qualities: Any) -> Any:
     """Return the signature and the generator of a function that writes `STEP` qualities."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kind = ir.VectorType(ir.IntType(8), STEP)
-        target = address_of(context, builder, kind, signature.args[0], *arguments[:2])
-        lanes = load_from(context, builder, kind, signature.args[2], *arguments[2:4])
-        index = ir.VectorType(ir.IntType(32), STEP)
+        vectors = Vectors(builder, 8, STEP)
+        target = address_of(context, builder, vectors.kind, signature.args[0], *arguments[:2])
+        lanes = load_from(context, builder, vectors.kind, signature.args[2], *arguments[2:4])
         if is_reverse:
-            order = ir.Constant(index, list(range(STEP))[::-1])
-            lanes = builder.shuffle_vector(lanes, lanes, order)
-        first = builder.insert_element(
-            ir.Constant(kind, [0] * STEP), arguments[4], ir.Constant(ir.IntType(32), 0)
-        )
-        added = builder.shuffle_vector(first, first, ir.Constant(index, [0] * STEP))
+            lanes = vectors.shuffled(lanes, lanes, range(STEP - 1, -1, -1))
+        zero = ir.Constant(ir.IntType(32), 0)
+        first = builder.insert_element(vectors.constant(0), arguments[4], zero)
+        added = vectors.shuffled(first, first, [0] * STEP)
         builder.store(builder.add(lanes, added), target, align=1)
         return context.get_dummy_value()
 

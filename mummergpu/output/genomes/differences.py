@@ -15,7 +15,7 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.output.genomes.format import AlignedBases, AlignedQueries
+from mummergpu.output.genomes.sink import AlignedBases, AlignedQueries
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
@@ -203,23 +203,12 @@ def _leave(
 class Differences(NamedTuple):
     """Bases of the reference, and those that a query has in their place.
 
-    Attributes
-    ----------
-    positions : ndarray, dtype=int64, shape=(n_differences,)
-        The first base of the reference, as an index of all its codes.
-    reference_lengths : ndarray, dtype=int64, shape=(n_differences,)
-        How many bases of the reference differ, at least 1: before an insertion or deletion stands
-        the base before it, or at the start of a record the one after it.
-    alternatives : ndarray, dtype=uint8, shape=(n_bases,)
-        The codes that are in their place, on the strand of the reference; at least 1 for each.
-    offsets : ndarray, dtype=int64, shape=(n_differences + 1,)
-        Where in `alternatives` those of each begin.
-    queries : ndarray, dtype=int64, shape=(n_differences,)
-        The query.
-    query_positions : ndarray, dtype=int64, shape=(n_differences,)
-        Where it has the first of these bases, 0-based on its forward strand.
-    strands : ndarray, dtype=uint8, shape=(n_differences,)
-        The strand of the alignment.
+    `positions` are the first bases of the reference, as indices of all its codes. At least one base
+    differs: before an insertion or deletion stands the base before it, or at the start of a record
+    the one after it. `alternatives` are the codes in their place, on the strand of the reference,
+    at least one for each; `offsets` say where those of each begin, shape=(n_differences + 1,).
+    `query_positions` are where the query has the first of these, 0-based on its forward strand;
+    `strands` are those of the alignments.
     """
 
     positions: Int64Array
@@ -275,21 +264,14 @@ def find_differences(queries: AlignedQueries, reference: Reference) -> Differenc
 def _all_events(
     columns: GenomeAlignments, bases: AlignedBases, record_begins: Int64Array
 ) -> Events:
-    """Return what differs in all alignments."""
+    """Return the differences of all alignments."""
     most = int(columns.mismatches.sum() + columns.gaps.sum())
     rows, begins, ends, firsts, lasts, rotations = (
         np.empty(most, dtype=np.int64) for _ in range(6)
     )
     events = rows, begins, ends, firsts, lasts, rotations
     count = np.zeros(1, dtype=np.int64)
-    find_events(
-        columns.cigars,
-        columns.cigar_offsets,
-        bases,
-        record_begins,
-        events,
-        count,
-    )
+    find_events(columns.cigars, columns.cigar_offsets, bases, record_begins, events, count)
     filled = int(count[0])
     return (
         *(rows[:filled], begins[:filled], ends[:filled]),

@@ -19,9 +19,9 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, CigarOperation, SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
-from mummergpu.output.genomes.format import AlignedQueries
-from mummergpu.output.genomes.operation_text import change_texts
-from mummergpu.output.records.base_pairs import AlignedReads, with_equal_bases
+from mummergpu.output.bytes.texts import RecordTexts
+from mummergpu.output.genomes.sink import AlignedQueries
+from mummergpu.output.records.base_pairs import AlignedReads, change_texts, with_equal_bases
 from mummergpu.output.records.rows import (
     NO_PLACES,
     NO_TEXTS,
@@ -39,6 +39,9 @@ MAX_TAG_BYTES: Final = 1 << 20
 
 _NOT_PRIMARY: Final = int(SamFlag.SECONDARY | SamFlag.SUPPLEMENTARY)
 
+_NO_LETTERS: Final = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
+"""Alignments of genomes have N for every letter that stands for several bases."""
+
 Cigars = tuple[UInt32Array, Int64Array]
 """The operations of all rows, as BAM packs them, and where those of each begin."""
 
@@ -46,16 +49,9 @@ Cigars = tuple[UInt32Array, Int64Array]
 class GenomeRows:
     """Turns alignments of genomes into rows (`rows.RowMaker`).
 
-    Parameters
-    ----------
-    qualities : MappingQualities or None
-        Tells the mapping qualities; None to have one for this file.
-    with_bases : bool
-        Whether SAM has the bases of the queries, and MD, which tells those of the reference.
-    with_changes : bool
-        Whether PAF has the differences with their bases (cs:Z), in their short form.
-    equal_bases : bool
-        Whether operations tell equal bases from different ones (= and X).
+    Without `qualities`, the file has mapping qualities of its own. `with_bases` says whether SAM
+    has the bases of the queries, and MD; `with_changes` whether PAF has cs:Z; `equal_bases` whether
+    operations distinguish = from X.
     """
 
     def __init__(
@@ -80,17 +76,8 @@ class GenomeRows:
     def written_rows(
         self, block: AlignedQueries, alignments: GenomeAlignments
     ) -> Iterator[WrittenRows]:
-        """Yield all rows of the alignments of some queries (`RowMaker`).
-
-        Raises
-        ------
-        ValueError
-            If the queries have come without bases that are needed.
-        """
-        changes = NO_TEXTS
-        if self._with_changes:
-            changes = change_texts(alignments, block.bases(self._reference))
-        rows = self._rows(block, alignments)
+        """Yield all rows of some queries (`RowMaker`); ValueError if needed bases were not kept."""
+        rows, changes = self._rows(block, alignments)
         yield WrittenRows(self._queries(block), rows, NO_PLACES, alignments.count, changes=changes)
 
     def _queries(self, queries: AlignedQueries) -> ReadColumns:
@@ -102,13 +89,11 @@ class GenomeRows:
             np.frombuffer(bytearray(b"".join(queries.names)), dtype=np.uint8),
             np.cumsum([0, *map(len, queries.names)], dtype=np.int64),
             codes,
-            np.empty(0, dtype=np.uint8),
-            False,
-            np.empty(0, dtype=np.uint8),
-            np.empty(0, dtype=np.int64),
         )
 
-    def _rows(self, queries: AlignedQueries, columns: GenomeAlignments) -> RecordRows:
+    def _rows(
+        self, queries: AlignedQueries, columns: GenomeAlignments
+    ) -> tuple[RecordRows, RecordTexts]:
         count = columns.count
         flags = np.where(columns.strands != 0, int(SamFlag.REVERSE), 0) | queries.roles
         before = columns.query_starts
@@ -116,9 +101,9 @@ class GenomeRows:
         is_primary = flags & _NOT_PRIMARY == 0
         clips = np.where(is_primary, CigarOperation.SOFT_CLIP, CigarOperation.HARD_CLIP)
         own = columns.cigars, columns.cigar_offsets
-        # Both have the same arrays unless some parts are told of shortly.
+        # Both have the same arrays unless SA has short CIGARs.
         whole = parts = _clipped(own, before, after, clips)
-        told = AlignmentColumns(
+        rows = AlignmentColumns(
             writable(columns.queries),
             flags.astype(np.uint16),
             columns.records.astype(np.int32),
@@ -131,23 +116,23 @@ class GenomeRows:
             np.empty(0, dtype=np.int32),
             columns.errors.astype(np.int32),
         )
-        if self._equal_bases:
-            # The same loop as for reads, which have clips as these rows have them.
+        changes = NO_TEXTS
+        if self._equal_bases or self._with_changes:
+            # The same loops as for reads, which have clips as these rows have them.
             codes = writable(queries.kept_block.padded_codes)
             offsets = np.cumsum([0, *queries.lengths], dtype=np.int64)
-            told = with_equal_bases(
-                told, AlignedReads(offsets, codes, ReferenceColumns.of(self._reference))
-            )
-            parts = told.cigars, told.cigar_offsets
+            reference = ReferenceColumns.of(self._reference)._replace(letters=_NO_LETTERS)
+            bases = AlignedReads(offsets, codes, reference)
+            if self._equal_bases:
+                rows = with_equal_bases(rows, bases)
+                parts = rows.cigars, rows.cigar_offsets
+            if self._with_changes:
+                changes = change_texts(rows, bases)
         has_short = _have_short_parts(columns, flags & int(SamFlag.SECONDARY) == 0)
         if has_short.any():
             parts = _clipped(_shortened(columns, has_short), before, after, clips)
-        return RecordRows(
-            *(told.reads, told.flags, told.records, told.positions, told.qualities),
-            *(told.cigar_offsets, told.cigars, parts[1], parts[0]),
-            *(told.template_lengths, told.mate_rows, told.scores, told.second_scores),
-            told.edit_distances,
-        )
+        written = RecordRows(**rows._asdict(), part_offsets=parts[1], part_cigars=parts[0])
+        return written, changes
 
 
 def _clipped(own: Cigars, before: Int64Array, after: Int64Array, kinds: Int64Array) -> Cigars:
@@ -167,7 +152,7 @@ def _clipped(own: Cigars, before: Int64Array, after: Int64Array, kinds: Int64Arr
 
 
 def _have_short_parts(columns: GenomeAlignments, is_part: BoolArray) -> BoolArray:
-    """Return which rows are of queries with so many parts that whole CIGARs would take much room.
+    """Return which rows are of queries whose many parts need short CIGARs in SA.
 
     SA would have them in all rows of the query.
     """
@@ -184,7 +169,7 @@ _POWERS_OF_TEN: Final = 10 ** np.arange(10, dtype=np.int64)
 
 
 def _shortened(columns: GenomeAlignments, is_short: BoolArray) -> Cigars:
-    """Return CIGARs, some of which tell of one match and one gap, as those of minimap2 do.
+    """Return CIGARs, some of which are short: one match and one gap, as those of minimap2.
 
     The gap is what is longer, the query or the reference.
     """

@@ -1,22 +1,107 @@
-"""Turns the matches of blocks of queries into alignments of genomes, and writes them."""
+"""Queries with their alignments, and the sink that makes these of matches and writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.overlaps import map_one_to_one
-from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.mapping.genomes.overlaps import find_rivals, map_one_to_one
 from mummergpu.output.sink import MatchSink, Sink
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.jit import writable
 from mummergpu.runtime.option_values import keep_values, number, truth, whole
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
+
+
+class AlignedBases(NamedTuple):
+    """The bases that alignments are of, as compiled functions take them.
+
+    `queries` has the codes with margins on the forward and on the reverse strand; if no alignment
+    is on the reverse strand, the second is the first. `query_begins` and `reference_begins` are the
+    first base of each alignment, as an index of the codes of its strand, and of those of the
+    reference.
+    """
+
+    queries: tuple[CodeArray, CodeArray]
+    reference: CodeArray
+    strands: ByteArray
+    query_begins: Int64Array
+    reference_begins: Int64Array
+
+
+@frozen
+class AlignedQueries:
+    """Queries, their names cut at the first white space, and their alignments.
+
+    `block` has the queries with their bases, for formats that need them (`Format.needs_bases`).
+    """
+
+    names: list[bytes]
+    lengths: Int64Array
+    alignments: GenomeAlignments
+    block: QueryBlock | None = None
+
+    @classmethod
+    def of_block(
+        cls, block: QueryBlock, alignments: GenomeAlignments, with_bases: bool = False
+    ) -> AlignedQueries:
+        """Return the queries of a block with their alignments."""
+        text, offsets = block.names.tobytes(), block.name_offsets.tolist()
+        names = [text[offsets[n] : offsets[n + 1]] for n in range(block.query_count)]
+        return cls(names, np.diff(block.offsets), alignments, block if with_bases else None)
+
+    @property
+    def kept_block(self) -> QueryBlock:
+        """The queries with their bases."""
+        if self.block is None:
+            raise ValueError("the bases of these queries were not kept")
+        return self.block
+
+    @cached_property
+    def oriented_codes(self) -> tuple[CodeArray, CodeArray]:
+        """The codes of the queries on both strands (`AlignedBases.queries`)."""
+        codes = writable(self.kept_block.padded_codes)
+        if not self.alignments.strands.any():
+            return codes, codes
+        return codes, padded_reverse_complements(codes, self.kept_block.offsets)
+
+    @cached_property
+    def roles(self) -> Int64Array:
+        """The flag of SAM for the role of each alignment: secondary, supplementary, or 0."""
+        columns = self.alignments
+        rows = np.arange(columns.count)
+        better = find_rivals(columns.queries, *self.forward_ends(), columns.scores)
+        roles = np.where(better != rows, int(SamFlag.SECONDARY), int(SamFlag.SUPPLEMENTARY))
+        order = np.lexsort((rows, -columns.scores, columns.queries))
+        roles[order[np.flatnonzero(np.diff(columns.queries[order], prepend=-1))]] = 0
+        return roles
+
+    def bases(self, reference: Reference) -> AlignedBases:
+        """Return the bases of the alignments; raise ValueError if they were not kept."""
+        codes, columns = self.oriented_codes, self.alignments
+        return AlignedBases(
+            codes,
+            reference.padded_codes,
+            columns.strands,
+            columns.query_starts + self.kept_block.offsets[columns.queries] + MARGIN,
+            columns.reference_starts + reference.record_starts[columns.records] + MARGIN,
+        )
+
+    def forward_ends(self) -> tuple[Int64Array, Int64Array]:
+        """Return where each alignment begins and ends on the forward strand of its query."""
+        return self.alignments.forward_ends(self.lengths)
+
 
 Prepared = tuple[QueryBlock, BlockMems]
 
@@ -25,14 +110,8 @@ Prepared = tuple[QueryBlock, BlockMems]
 class AlignmentFilter:
     """Which genome alignments are written.
 
-    Attributes
-    ----------
-    one_to_one : bool
-        Only those that map each base to its best place, in the reference and in the query.
-    min_identity : float
-        The least share of equal columns, between 0 and 1.
-    min_length : int
-        The fewest bases of the reference and of the query.
+    Those that map bases `one_to_one` (each base at its best place, in the reference and in the
+    query), with a least share of equal columns between 0 and 1, and a least length in both.
     """
 
     one_to_one: bool = False

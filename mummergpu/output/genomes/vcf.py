@@ -2,8 +2,8 @@
 
 The rows are sorted by record and position. A row is a difference (`find_differences`): REF and ALT
 are its bases, with the base before an insertion or deletion. Several alignments may have the same
-one; it has one row then, which tells of the first alignment in the order of the queries. Other
-alignments that cover the position do not take it away, but FILTER tells of them: ``PASS`` is for
+one; it has one row then, with the first alignment in the order of the queries. Other
+alignments that cover the position do not take it away, but FILTER marks them: ``PASS`` is for
 differences that one alignment alone covers, in the reference and in the query (what ``show-snps
 -C`` selects). With alignments that map one to one almost all are of this kind.
 
@@ -21,13 +21,21 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.bytes.number_text import MOST_DIGITS, put_one_number, put_tab
-from mummergpu.output.bytes.text_arrays import RecordTexts, texts_of
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, store
+from mummergpu.output.bytes.texts import (
+    OVERSHOOT,
+    RecordTexts,
+    TextArray,
+    put_text,
+    store,
+    texts_of,
+)
 from mummergpu.output.genomes.differences import Differences, find_differences
-from mummergpu.output.genomes.format import AlignedQueries, GenomeFormat
+from mummergpu.output.genomes.sink import AlignedQueries
+from mummergpu.output.options import usual_read_group
 from mummergpu.output.records.header import check_records
-from mummergpu.output.records.sam_options import usual_read_group
+from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.jit import inline, jit, writable
 from mummergpu.sequence.codes import BASES, MARGIN, CodeArray
@@ -102,18 +110,9 @@ def _sort_and_drop(order: Int64Array, found: Differences) -> int:
 
 
 class VcfRows(NamedTuple):
-    """What the loop needs to write rows.
+    """What the loop needs to write rows; `records` has the record of each difference.
 
-    Attributes
-    ----------
-    records : ndarray, dtype=int64, shape=(n_differences,)
-        The record of the reference of each.
-    padded_codes : ndarray, dtype=uint8
-        The codes of the reference with margins.
-    record_starts : ndarray, dtype=int64
-        Where each record begins, without the margin.
-    record_names, query_names : RecordTexts
-        The names of the records and of the queries.
+    The codes of the reference have margins, the starts of its records do not count them.
     """
 
     found: Differences
@@ -133,21 +132,15 @@ def _put_bases(text: TextArray, at: int, codes: CodeArray, begin: int, end: int)
     return at
 
 
-@inline
-def _put_name(text: TextArray, at: int, names: RecordTexts, number: int) -> int:
-    """Write a name; return where it ends."""
-    return copy_padded(text, at, names.texts, names.offsets[number], names.offsets[number + 1])
-
-
 @jit
 def write_rows(text: TextArray, order: Int64Array, is_ambiguous: ByteArray, rows: VcfRows) -> int:
-    """Write the rows of `order`, of which `is_ambiguous` tells; return where they end."""
+    """Write the rows of `order`, `is_ambiguous` or not; return where they end."""
     found = rows.found
     at = 0
     for place in range(order.size):
         row = order[place]
         record, position = rows.records[row], found.positions[row]
-        at = put_tab(text, _put_name(text, at, rows.record_names, record))
+        at = put_tab(text, put_text(text, at, rows.record_names, record))
         at = put_one_number(text, at, position - rows.record_starts[record] + 1)
         store(text, at, _NO_ID)
         begin = position + MARGIN
@@ -166,7 +159,7 @@ def write_rows(text: TextArray, order: Int64Array, is_ambiguous: ByteArray, rows
             store(text, at, _PASSED)
             at += 5
         store(text, at, _NAME)
-        at = _put_name(text, at + 6, rows.query_names, found.queries[row])
+        at = put_text(text, at + 6, rows.query_names, found.queries[row])
         store(text, at, _START)
         at = put_one_number(text, at + 8, found.query_positions[row] + 1)
         store(text, at, _STRAND)
@@ -191,16 +184,12 @@ _RESERVED: Final = re.compile(rb"[\x00-\x20%,:;=\x7f]")
 """What a value of INFO may not contain."""
 
 
-class GenomeVcf(GenomeFormat):
+class GenomeVcf(Format[AlignedQueries, GenomeAlignments]):
     """Turns genome alignments into the VCF of their differences.
 
     All differences wait for the last query, because the rows are sorted: some 70 bytes of memory
-    for each, and the names of the queries.
-
-    Raises
-    ------
-    InputError
-        If the format allows no record of such a name or length in a reference.
+    for each, and the names of the queries. `InputError` if the format allows no record of such a
+    name or length in a reference.
     """
 
     def __init__(self, reference: Reference, query_paths: tuple[str, ...]) -> None:
@@ -234,8 +223,8 @@ class GenomeVcf(GenomeFormat):
         lines.append("#" + "\t".join([*columns.split(), self._sample]))
         return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
 
-    def format_queries(self, queries: AlignedQueries) -> Iterator[bytes]:
-        """Keep the differences of some queries (`GenomeFormat.format_queries`)."""
+    def format_block(self, queries: AlignedQueries, _rows: GenomeAlignments) -> Iterator[bytes]:
+        """Keep the differences of some queries (`Format.format_block`)."""
         columns = queries.alignments
         found = find_differences(queries, self._reference)
         first = len(self._names)

@@ -14,7 +14,6 @@ both are strings, with a dictionary in each group, which every reader resolves.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,7 +37,7 @@ GROUP_ROWS: Final = 1 << 17
 """
 
 NAME_BYTES: Final = 1 << 26
-"""A column of names of one group has at most so many bytes, or one row."""
+"""The most bytes of a column of names of one group, unless it has one row."""
 
 _INTEGERS: Final = ("query_start", "reference_start", "length")
 
@@ -47,12 +46,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
     """Writes matches to an Arrow or Parquet file, in groups of rows."""
 
     def __init__(
-        self,
-        format_name: str,
-        reference: Reference,
-        emit: Emit,
-        stats: Stats,
-        max_rows: int,
+        self, format_name: str, reference: Reference, emit: Emit, stats: Stats, max_rows: int
     ) -> None:
         self._library = import_pyarrow(format_name)
         self._emit = emit
@@ -63,8 +57,8 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         self._groups = RowGroups(self._library)
         names = self._library.array(list(map(readable_name, reference.names)), "string")
         self._longest_record_name = max(map(len, reference.names), default=0)
-        kind = _ArrowWriter if format_name == "arrow" else _ParquetWriter
-        self._writer: _Writer = kind(self._library, self._pieces, names)
+        kind: Any = _ArrowWriter if format_name == "arrow" else _ParquetWriter
+        self._writer: _ArrowWriter | _ParquetWriter = kind(self._library, self._pieces, names)
         self._pass_on()
 
     def prepare(self, block: QueryBlock, mems: BlockMems) -> Iterator[Any]:
@@ -91,7 +85,7 @@ class ArrowSink(MatchSink[Iterator[Any]]):
         longest = max(1, longest, self._longest_record_name)
         max_rows = max(1, min(GROUP_ROWS, NAME_BYTES // longest))
         for table in match_tables(block, mems, self._lookup, max_rows):
-            if table.count:
+            if table.lengths.size:
                 yield self._batch(block, table)
 
     def _batch(self, block: QueryBlock, table: MatchTable) -> pyarrow.RecordBatch:
@@ -178,23 +172,7 @@ class RowGroups:
         return count
 
 
-class _Writer(ABC):
-    """Makes the bytes of a file of one of the formats."""
-
-    @abstractmethod
-    def records(self, numbers: UInt32Array) -> Any:
-        """Return the column of the reference for some records; any thread may call this."""
-
-    @abstractmethod
-    def write(self, group: pyarrow.RecordBatch) -> None:
-        """Write a group of rows."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Write the end of the file."""
-
-
-class _ArrowWriter(_Writer):
+class _ArrowWriter:
     """Writes Arrow's file format (IPC), which is also version 2 of Feather."""
 
     def __init__(self, library: Any, pieces: _Pieces, names: Any) -> None:
@@ -210,9 +188,11 @@ class _ArrowWriter(_Writer):
         self._writer = library.ipc.new_file(stream, schema, options=options)
 
     def records(self, numbers: UInt32Array) -> Any:
+        """Return the column of the reference for some records; any thread may call this."""
         return self._library.array(numbers.astype(np.int32))
 
     def write(self, group: pyarrow.RecordBatch) -> None:
+        """Write a group of rows."""
         # Only here, so that all groups have the same dictionary, which is then written once.
         columns = group.columns
         columns[1] = self._library.DictionaryArray.from_arrays(columns[1], self._names)
@@ -223,7 +203,7 @@ class _ArrowWriter(_Writer):
         self._writer.close()
 
 
-class _ParquetWriter(_Writer):
+class _ParquetWriter:
     """Writes Parquet, with dictionaries for the names in each group of rows."""
 
     def __init__(self, library: Any, pieces: _Pieces, names: Any) -> None:

@@ -16,19 +16,18 @@ from mummergpu.output.bytes.number_text import (
     put_small,
     put_tab,
 )
-from mummergpu.output.bytes.text_arrays import (
+from mummergpu.output.bytes.texts import (
+    LINE_END,
+    OVERSHOOT,
     PIECE_BYTES,
     QueryColumns,
     RecordTexts,
-    check_names,
-    names_and_lengths,
-)
-from mummergpu.output.bytes.text_stores import (
-    LINE_END,
-    OVERSHOOT,
     TextArray,
+    check_names,
     copy_padded,
     copy_text,
+    names_and_lengths,
+    put_text,
     store,
 )
 from mummergpu.output.matches.match_table import (
@@ -77,20 +76,13 @@ def _write_start(start: TextArray, queries: QueryColumns, query: int, with_lengt
 
 
 class _Match(NamedTuple):
-    """A match as lines tell it: its record, and its places in it and on the forward strand."""
+    """A match in its record and on the forward strand of its query."""
 
     record: int
     query_start: int
     position: int
     length: int
     sign: np.uint8
-
-
-@inline
-def _put_record(text: TextArray, at: int, records: RecordTexts, record: int) -> int:
-    """Write the text of a record; return where it ends."""
-    begin, end = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
-    return copy_padded(text, at, records.texts, begin, end)
 
 
 @inline
@@ -106,7 +98,7 @@ def _write_bed(
     text: TextArray, at: int, start: TextArray, start_size: int, records: RecordTexts, match: _Match
 ) -> int:
     """Write a line of BED; return where it ends."""
-    at = _put_places(text, _put_record(text, at, records, match.record), match)
+    at = _put_places(text, put_text(text, at, records, match.record), match)
     at = copy_padded(text, at, start, 0, start_size)
     at = put_tab(text, put_small(text, at, min(match.length, _MOST_SCORE)))
     store(text, at, match.sign)
@@ -123,7 +115,7 @@ def _write_pair(
     at = put_tab(text, put_small(text, at, match.query_start))
     at = put_tab(text, put_small(text, at, match.query_start + match.length))
     store(text, at, match.sign)
-    at = _put_places(text, _put_record(text, at + 1, records, match.record), match)
+    at = _put_places(text, put_text(text, at + 1, records, match.record), match)
     return put_small(text, at, match.length)
 
 
@@ -190,19 +182,29 @@ def write_lines(
     return at
 
 
-class LineFormat(MatchPieces):
-    """A format with a line for each match; several threads may share one."""
+COLUMNS: Final = (
+    *("query", "query_length", "query_start", "query_end", "strand"),
+    *("reference", "reference_length", "reference_start", "reference_end", "length"),
+)
+"""The names of the columns of TSV."""
 
-    def __init__(
-        self,
-        kind: int,
-        reference: Reference,
-        record_texts: Iterable[bytes],
-        piece_bytes: int = PIECE_BYTES,
-    ) -> None:
-        super().__init__(reference, record_texts, piece_bytes)
+
+class LineFormat(MatchPieces):
+    """A format with a line for each match, `PAF`, `BED` or `TSV`; several threads may share one."""
+
+    def __init__(self, kind: int, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
+        if kind == BED:
+            check_names(reference, "BED")
+            texts: Iterable[bytes] = (b"%b\t" % name for name in reference.names)
+        else:
+            texts = names_and_lengths(reference)
+        super().__init__(reference, texts, piece_bytes)
         self._kind = kind
         self._max_bytes = OTHER_BYTES + self._longest_record
+
+    def head(self) -> bytes:
+        """Return the line of column names that a table has."""
+        return "\t".join(COLUMNS).encode() + b"\n" if self._kind == TSV else b""
 
     def format_block(self, block: QueryBlock, matches: BlockMems) -> Iterator[TextArray]:
         """Yield the lines of a block's matches in pieces (`Format.format_block`)."""
@@ -216,36 +218,3 @@ class LineFormat(MatchPieces):
             return write_lines(text, state, arrays, start_text, row_bytes, self._kind)
 
         yield from self._pieces(block, state, row_bytes, fill)
-
-
-class PafFormat(LineFormat):
-    """Turns matches into PAF; several threads may share one."""
-
-    def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
-        super().__init__(PAF, reference, names_and_lengths(reference), piece_bytes)
-
-
-class BedFormat(LineFormat):
-    """Turns matches into BED; several threads may share one."""
-
-    def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
-        check_names(reference, "BED")
-        super().__init__(BED, reference, (b"%b\t" % name for name in reference.names), piece_bytes)
-
-
-COLUMNS: Final = (
-    *("query", "query_length", "query_start", "query_end", "strand"),
-    *("reference", "reference_length", "reference_start", "reference_end", "length"),
-)
-"""The names of the columns."""
-
-
-class TsvFormat(LineFormat):
-    """Turns matches into a table; several threads may share one."""
-
-    def __init__(self, reference: Reference, piece_bytes: int = PIECE_BYTES) -> None:
-        super().__init__(TSV, reference, names_and_lengths(reference), piece_bytes)
-
-    def head(self) -> bytes:
-        """Return the line of column names."""
-        return "\t".join(COLUMNS).encode() + b"\n"

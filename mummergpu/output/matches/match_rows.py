@@ -1,4 +1,4 @@
-"""Matches as the rows of SAM and BAM: which there are, and what they tell.
+"""Matches as the rows of SAM and BAM.
 
 Every match of a query is an alignment with ``=`` for its bases and soft clips for the rest of the
 query, such as ``5S31=4S``; a query without a match is an unmapped row. The longest match of a
@@ -30,6 +30,7 @@ from mummergpu.output.matches.match_table import (
     BothStrands,
     both_strands,
 )
+from mummergpu.output.options import SamOptions
 from mummergpu.output.records.rows import (
     MATCH_OPERATIONS,
     NO_PLACES,
@@ -41,23 +42,15 @@ from mummergpu.output.records.rows import (
     RowFields,
     WrittenRows,
 )
-from mummergpu.output.records.sam_options import SamOptions
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    flattened,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, as_int64, flattened, inline, jit, writable
 from mummergpu.sequence.mems import BlockMems, match_count
 
 NOT_KNOWN: Final = 255
 """The mapping quality of a match."""
 
 PIECE_ROWS: Final = 1 << 14
-"""The rows of a block are made in pieces of so many, since a query may have millions."""
+"""The rows of a piece of a block: a query may have millions."""
 
 NO_MATCH_ROW: Final = -1
 """What `flag_of` returns for a match that is no row."""
@@ -167,12 +160,7 @@ def _replace_least(heap: Int64Array, number: int) -> None:
 class MatchFilling(NamedTuple):
     """What the loop that fills rows with matches needs.
 
-    Attributes
-    ----------
-    query_offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where each query begins in the block, and where the last one ends.
-    heap : ndarray, dtype=int64
-        Room for the lengths of the most rows of a query; empty if it may have any number.
+    `heap` is room for the lengths of the most rows of a query; empty if it may have any number.
     """
 
     rows: RecordRows
@@ -292,10 +280,6 @@ class MatchRows:
             writable(block.names),
             writable(block.name_offsets),
             writable(block.padded_codes),
-            qualities=np.empty(0, dtype=np.uint8),
-            has_letters=False,
-            tags=np.empty(0, dtype=np.uint8),
-            tag_offsets=np.empty(0, dtype=np.int64),
         )
         most = 0 if self._max_hits is None else min(self._max_hits, match_count(mems))
         state = np.zeros(STATE_SIZE, dtype=np.int64)

@@ -14,11 +14,15 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_at, record_lookup
-from mummergpu.output.bytes.text_arrays import QueryColumns, RecordTexts, query_columns, texts_of
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.output.bytes.texts import (
+    QueryColumns,
+    RecordTexts,
+    TextArray,
+    query_columns,
+    texts_of,
+)
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, jit, writable
 from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns, MemRows, match_count
@@ -33,12 +37,7 @@ BothStrands = tuple[MemColumns, MemColumns]
 class MatchBlock(NamedTuple):
     """What a compiled loop needs to write the matches of a block.
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes of the queries, with margins.
-    records : RecordTexts
-        What a line says of each record of the reference.
+    `codes` are those of the queries, with margins; `records` is what a line says of each record.
     """
 
     queries: QueryColumns
@@ -46,17 +45,6 @@ class MatchBlock(NamedTuple):
     rows: BothStrands
     lookup: RecordLookup
     records: RecordTexts
-
-
-class TableColumns(NamedTuple):
-    """The columns of a `MatchTable` that a compiled loop fills."""
-
-    queries: NumberArray
-    records: NumberArray
-    query_starts: Int64Array
-    reference_starts: Int64Array
-    lengths: Int64Array
-    is_reverse: BoolArray
 
 
 MOST_ROWS: Final = 1 << 17
@@ -69,31 +57,19 @@ NOT_BEGUN: Final = -1
 """The next row of a query that has not begun on a strand."""
 
 
-@frozen
-class MatchTable:
-    """Matches of some queries of a block: query by query, forward strand before reverse.
+class MatchTable(NamedTuple):
+    """Matches of a block, query by query, forward strand before reverse; a compiled loop fills it.
 
     Attributes
     ----------
-    first_query, end_query : int
-        The queries whose rows begin in this table, or that have no rows. The rows of one that began
-        in the table before can go on at the beginning of this one.
-    queries : ndarray, dtype=uint32, shape=(n_matches,)
-        The number of the query in its block.
-    records : ndarray, dtype=uint32, shape=(n_matches,)
-        The number of the record of the reference.
-    query_starts : ndarray, dtype=int64, shape=(n_matches,)
-        0-based, on the forward strand of the query, also for matches on the reverse strand.
-    reference_starts : ndarray, dtype=int64, shape=(n_matches,)
-        0-based, in the record.
-    lengths : ndarray, dtype=int64, shape=(n_matches,)
-        In bases.
+    queries, records : ndarray, dtype=uint32, shape=(n_matches,)
+        The numbers of the query in its block, and of the record of the reference.
+    query_starts, reference_starts, lengths : ndarray, dtype=int64, shape=(n_matches,)
+        0-based, on the forward strand of the query whatever the strand, and in the record.
     is_reverse : ndarray, dtype=bool, shape=(n_matches,)
         Whether the reverse complement of the query matches.
     """
 
-    first_query: int
-    end_query: int
     queries: NumberArray
     records: NumberArray
     query_starts: Int64Array
@@ -101,10 +77,11 @@ class MatchTable:
     lengths: Int64Array
     is_reverse: BoolArray
 
-    @property
-    def count(self) -> int:
-        """The number of matches."""
-        return self.lengths.size
+    @classmethod
+    def of_size(cls, rows: int) -> MatchTable:
+        """Return a table to be filled."""
+        kinds = (np.uint32, np.uint32, np.int64, np.int64, np.int64, np.bool_)
+        return cls._make(np.empty(rows, dtype=kind) for kind in kinds)
 
 
 def match_tables(
@@ -119,48 +96,18 @@ def match_tables(
     state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
     query_offsets = writable(block.offsets)
     while state[NEXT_QUERY] < block.query_count:
-        first = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
-        room = min(left, max_rows)
-        queries, records = (np.empty(room, dtype=np.uint32) for _ in range(2))
-        query_starts, reference_starts, lengths = (np.empty(room, dtype=np.int64) for _ in range(3))
-        is_reverse = np.empty(room, dtype=np.bool_)
-        columns = TableColumns(
-            queries, records, query_starts, reference_starts, lengths, is_reverse
-        )
-        count = fill_table(state, query_offsets, rows, lookup, columns)
+        table = MatchTable.of_size(min(left, max_rows))
+        count = fill_table(state, query_offsets, rows, lookup, table)
         left -= count
-        end = int(state[NEXT_QUERY]) + int(state[NEXT_ROW] != NOT_BEGUN)
-        yield MatchTable(
-            first,
-            end,
-            queries[:count],
-            records[:count],
-            query_starts[:count],
-            reference_starts[:count],
-            lengths[:count],
-            is_reverse[:count],
-        )
+        yield MatchTable._make(column[:count] for column in table)
 
 
 def match_table(
     block: QueryBlock, mems: Mapping[Strand, MemColumns], lookup: RecordLookup
 ) -> MatchTable:
     """Return all matches of a block in one table (`match_tables`)."""
-    count = match_count(mems)
-    tables = list(match_tables(block, mems, lookup, max(1, count)))
-    if tables:
-        return tables[0]
-    none = np.empty(0, dtype=np.int64)
-    numbers = np.empty(0, dtype=np.uint32)
-    return MatchTable(0, 0, numbers, numbers, none, none, none, np.empty(0, dtype=np.bool_))
-
-
-def match_counts(block: QueryBlock, mems: Mapping[Strand, MemColumns]) -> Int64Array:
-    """Return how many matches each query has: ndarray, dtype=int64, shape=(n_queries,)."""
-    counts = np.zeros(block.query_count, dtype=np.int64)
-    for columns in mems.values():
-        counts += np.diff(columns.offsets)
-    return counts
+    tables = match_tables(block, mems, lookup, max(1, match_count(mems)))
+    return next(tables, MatchTable.of_size(0))
 
 
 @jit
@@ -169,20 +116,17 @@ def fill_table(
     query_offsets: Int64Array,
     rows: BothStrands,
     lookup: RecordLookup,
-    table: TableColumns,
+    table: MatchTable,
 ) -> int:
     """Fill a table from `state` on, until the block ends or the table is full.
 
     Returns the number of rows, and updates `state`.
     """
     query, strand, row = state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW]
-    # A query that has no row in this table is left to the next one as a whole.
-    has_begun = row >= 0
     at = 0
     while query < query_offsets.size - 1:
         own = rows[strand]
-        if row < 0:
-            row = own.offsets[as_index(query)]
+        row = own.offsets[as_index(query)] if row == NOT_BEGUN else row
         end = own.offsets[as_index(query + 1)]
         query_length = query_offsets[as_index(query + 1)] - query_offsets[as_index(query)]
         last = min(end, row + table.lengths.size - at)
@@ -198,16 +142,11 @@ def fill_table(
             table.is_reverse[as_index(at)] = strand == 1
             row += 1
             at += 1
-            has_begun = True
         if row < end:
-            if not has_begun:
-                strand, row = 0, -1
             break
-        row = -1
+        row = NOT_BEGUN
         strand = 1 - strand
-        if strand == 0:
-            query += 1
-            has_begun = False
+        query += 1 - strand
     state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
     return at
 
@@ -215,10 +154,7 @@ def fill_table(
 class MatchPieces(PieceFormat[QueryBlock, BlockMems]):
     """A format of matches that a compiled loop fills, piece by piece.
 
-    Parameters
-    ----------
-    record_texts : iterable of bytes
-        What rows say of each record of the reference (`MatchBlock`).
+    `record_texts` are what rows say of each record of the reference.
     """
 
     def __init__(
@@ -240,29 +176,23 @@ class MatchPieces(PieceFormat[QueryBlock, BlockMems]):
         )
 
     def _pieces(
-        self,
-        block: QueryBlock,
-        state: Int64Array,
-        row_bytes: int,
-        fill: Callable[[TextArray], int],
+        self, block: QueryBlock, state: Int64Array, row_bytes: int, fill: Callable[[TextArray], int]
     ) -> Iterator[TextArray]:
         """Yield the text of a block; `fill` goes on from `state`, and needs room for a row."""
         while state[NEXT_QUERY] < block.query_count:
-            text = self._pool.room_for(max(row_bytes, self._pool.piece_bytes))
             # A block can end without a row, such as after the matches that are too many.
-            if filled := fill(text):
-                # Wide stores are not among what numba checks.
-                assert filled <= text.size - OVERSHOOT
-                yield text[:filled]
+            if (text := self._piece(row_bytes, fill)).size:
+                yield text
 
 
 def both_strands(mems: Mapping[Strand, MemColumns], block: QueryBlock) -> BothStrands:
     """Return the matches on both strands; there are none on one that was not searched."""
-    return strand_rows(mems, Strand.FORWARD, block), strand_rows(mems, Strand.REVERSE, block)
+    return _strand_rows(mems, Strand.FORWARD, block), _strand_rows(mems, Strand.REVERSE, block)
 
 
-def strand_rows(mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock) -> MemColumns:
-    """Return the matches on a strand; there are none on one that was not searched."""
+def _strand_rows(
+    mems: Mapping[Strand, MemColumns], strand: Strand, block: QueryBlock
+) -> MemColumns:
     if strand not in mems:
         none = np.empty(0, dtype=np.int64)
         return MemColumns(np.zeros(block.query_count + 1, dtype=np.int64), none, none, none)

@@ -24,25 +24,27 @@ from mummergpu.errors import OptionError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_at
 from mummergpu.matching.backends.interface import RowFormat
-from mummergpu.output.bytes.number_text import COLUMN, write_digits, write_numbers
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES
-from mummergpu.output.bytes.text_stores import (
+from mummergpu.output.bytes.number_text import COLUMN, MOST_DIGITS, put_one_number, write_numbers
+from mummergpu.output.bytes.texts import (
     LINE_END,
     OVERSHOOT,
+    PIECE_BYTES,
     TextArray,
     copy_text,
     fill_blanks,
     store,
 )
-from mummergpu.output.matches.match_table import MatchBlock, MatchPieces
-from mummergpu.runtime.arrays import BoolArray, Int64Array
-from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import (
-    as_index,
-    inline,
-    jit,
-    writable,
+from mummergpu.output.matches.match_table import (
+    NEXT_QUERY,
+    NEXT_ROW,
+    NEXT_STRAND,
+    NOT_BEGUN,
+    MatchBlock,
+    MatchPieces,
 )
+from mummergpu.output.options import TextStyle
+from mummergpu.runtime.arrays import BoolArray, Int64Array
+from mummergpu.runtime.jit import as_index, inline, jit, writable
 from mummergpu.sequence.codes import BASES, CodeArray, Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
@@ -51,30 +53,16 @@ _LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)
 _REVERSE: Final = np.frombuffer(b" Reverse", dtype="<u8")[0]
 _LENGTH: Final = np.frombuffer(b"  Len = ", dtype="<u8")[0]
 _HEADER_MARK: Final = np.frombuffer(b"> ", dtype="<u2")[0]
-_MOST_DIGITS: Final = 20
-HEADER_BYTES: Final = 2 + 8 + 8 + _MOST_DIGITS + 1
+HEADER_BYTES: Final = 2 + 8 + 8 + MOST_DIGITS + 1
 """The most bytes of a header without the name."""
-
-# The elements of the writer's state between two pieces.
-NEXT_QUERY, NEXT_STRAND, NEXT_ROW = 0, 1, 2
-NO_HEADER_YET: Final = -1
 
 
 class TextBlock(NamedTuple):
     """What the loop needs to write the text of a block.
 
-    Attributes
-    ----------
-    matches : MatchBlock
-        Its records have their names alone.
-    strands : ndarray, dtype=bool, shape=(2,)
-        Which strands were searched: those have headers.
-    reference : ndarray, dtype=uint8
-        The codes of the reference, if matches show their bases.
-    row_bytes : int
-        The most bytes of a row, without its bases.
-    name_width : int
-        The width of the names of records; -1 for rows without a name.
+    The records of `matches` have their names alone. `strands` says which were searched: those have
+    headers. `reference` has its codes if matches show their bases; `row_bytes` are the most bytes
+    of a row without them. `name_width` is -1 for rows without the name of a record.
     """
 
     matches: MatchBlock
@@ -99,7 +87,7 @@ def _write_header(text: TextArray, at: int, block: TextBlock, query: int, revers
         at += 8
     if block.show_lengths:
         store(text, at, _LENGTH)
-        at = write_digits(text, at + 8, offsets[as_index(query + 1)] - offsets[as_index(query)])
+        at = put_one_number(text, at + 8, offsets[as_index(query + 1)] - offsets[as_index(query)])
     store(text, at, LINE_END)
     return at + 1
 
@@ -171,7 +159,7 @@ def fill_text(text: TextArray, state: Int64Array, block: TextBlock) -> int:
     while query < query_offsets.size - 1:
         if block.strands[strand]:
             own = block.matches.rows[strand]
-            if row == NO_HEADER_YET:
+            if row == NOT_BEGUN:
                 name_bytes = name_offsets[as_index(query + 1)] - name_offsets[as_index(query)]
                 if at + HEADER_BYTES + name_bytes > text.size - OVERSHOOT:
                     break
@@ -184,7 +172,7 @@ def fill_text(text: TextArray, state: Int64Array, block: TextBlock) -> int:
             at, row = _write_rows(text, at, block, own, row, end, flipped_length)
             if row < end:
                 break
-        row = NO_HEADER_YET
+        row = NOT_BEGUN
         strand = 1 - strand
         query += 1 - strand
     state[NEXT_QUERY], state[NEXT_STRAND], state[NEXT_ROW] = query, strand, row
@@ -193,33 +181,6 @@ def fill_text(text: TextArray, state: Int64Array, block: TextBlock) -> int:
 
 _GAP_BYTES: Final = 2
 """The blanks before and after the name of a record."""
-
-
-@frozen
-class TextStyle:
-    """The options of MUMmer that change the text but not the matches.
-
-    Attributes
-    ----------
-    forward_coordinates : bool
-        Query positions of reverse matches are given on the forward strand (``-c``): the
-        forward position of the first base of the match on the reverse complement.
-    four_columns : bool
-        Rows name the record even if the reference has just one (``-F``).
-    show_query_lengths : bool
-        Headers end with the length of the query (``-L``).
-    show_sequences : bool
-        A line with the bases of the match, in lower case, follows each row (``-s``).
-    three_columns_for : str
-        The program that skips rows with the name of a record, so that the reference must have just
-        one; empty if none does.
-    """
-
-    forward_coordinates: bool = False
-    four_columns: bool = False
-    show_query_lengths: bool = False
-    show_sequences: bool = False
-    three_columns_for: str = ""
 
 
 class MummerFormatter(MatchPieces):
@@ -253,7 +214,7 @@ class MummerFormatter(MatchPieces):
         row_bytes = self._reference_width + 2 * query_width + 5
         if self._has_names:
             row_bytes += 2 * _GAP_BYTES + self._name_width
-        longest, total = self._bounds(block, matches, row_bytes)
+        longest = self._most_bytes(block, matches, row_bytes)
         strands = np.array([strand in matches for strand in Strand], dtype=np.bool_)
         arrays = TextBlock(
             self._match_block(block, matches),
@@ -265,17 +226,11 @@ class MummerFormatter(MatchPieces):
             self._style.show_query_lengths,
             self._style.show_sequences,
         )
-        state = np.array([0, 0, NO_HEADER_YET], dtype=np.int64)
-        while state[NEXT_QUERY] < block.query_count:
-            text = self._pool.room_for(min(total, max(longest, self._pool.piece_bytes)))
-            filled = fill_text(text, state, arrays)
-            # Wide stores are not among what numba checks.
-            assert filled <= text.size - OVERSHOOT
-            total -= filled
-            yield text[:filled]
+        state = np.array([0, 0, NOT_BEGUN], dtype=np.int64)
+        yield from self._pieces(block, state, longest, lambda text: fill_text(text, state, arrays))
 
     def row_format(self, with_columns: bool = False) -> RowFormat | None:
-        """Return what a backend must know to make the same text; None if it cannot."""
+        """Return the format for a backend that makes the same text; None if it cannot."""
         if self._style.show_sequences:
             return None
         names, name_offsets = self._records
@@ -291,17 +246,14 @@ class MummerFormatter(MatchPieces):
             with_columns,
         )
 
-    def _bounds(self, block: QueryBlock, matches: BlockMems, row_bytes: int) -> tuple[int, int]:
-        """Return upper limits for the bytes of one header or row, and of the whole block."""
-        name_lengths = np.diff(block.name_offsets)
-        longest = max(HEADER_BYTES + int(name_lengths.max(initial=0)), row_bytes)
-        total = len(matches) * (block.names.size + HEADER_BYTES * block.query_count)
-        for columns in matches.values():
-            total += columns.count * row_bytes
-            if self._style.show_sequences:
-                longest = max(longest, row_bytes + 1 + int(columns.lengths.max(initial=0)))
-                total += int(columns.lengths.sum()) + columns.count
-        return longest, total
+    def _most_bytes(self, block: QueryBlock, matches: BlockMems, row_bytes: int) -> int:
+        """Return an upper limit for the bytes of one header or row."""
+        names = np.diff(block.name_offsets)
+        longest = max(HEADER_BYTES + int(names.max(initial=0)), row_bytes)
+        if self._style.show_sequences:
+            lengths = [int(columns.lengths.max(initial=0)) for columns in matches.values()]
+            longest = max(longest, row_bytes + 1 + max(lengths, default=0))
+        return longest
 
 
 def _width_of(largest: int) -> int:

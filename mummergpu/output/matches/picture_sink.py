@@ -6,23 +6,20 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.drawing.chromosomes import Chromosomes
 from mummergpu.drawing.colours import IDENTITY
 from mummergpu.drawing.dots import no_identities
 from mummergpu.drawing.picture import PictureStyle, picture_bytes, picture_format
-from mummergpu.drawing.segments import Segments
+from mummergpu.drawing.segments import Chromosomes, Segments
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.input.reference import Reference, record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_tables
 from mummergpu.output.sink import Emit, MatchSink, materialize_if_small
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import BlockMems
 
@@ -30,8 +27,7 @@ MOST_SEGMENTS: Final = 1 << 22
 """The matches that are kept: more than a picture has pixels, in some 130 megabytes."""
 
 
-@frozen
-class SegmentColumns:
+class SegmentColumns(NamedTuple):
     """Matches as columns; positions are 0-based on the axes of the joined records."""
 
     reference_positions: Int64Array
@@ -41,16 +37,16 @@ class SegmentColumns:
 
     def chosen(self, choice: BoolArray) -> SegmentColumns:
         """Return the matches for which `choice` is true."""
-        return SegmentColumns(
-            self.reference_positions[choice],
-            self.query_positions[choice],
-            self.lengths[choice],
-            self.is_reverse[choice],
-        )
+        return SegmentColumns._make(column[choice] for column in self)
 
     def longer_than(self, length: int) -> SegmentColumns:
         """Return the matches that are longer than a number of bases."""
         return self.chosen(self.lengths > length) if length else self
+
+
+_NO_SEGMENTS: Final = SegmentColumns._make(
+    np.empty(0, dtype=kind) for kind in (np.int64, np.int64, np.int64, np.bool_)
+)
 
 
 class SegmentStore:
@@ -61,7 +57,7 @@ class SegmentStore:
 
     def __init__(self, most: int = MOST_SEGMENTS) -> None:
         self._most = most
-        self._parts: list[SegmentColumns] = []
+        self._parts = [_NO_SEGMENTS]
         self._count = 0
         self.longest_dropped = 0
 
@@ -94,23 +90,12 @@ class SegmentStore:
 
     def _join(self, choice: BoolArray) -> None:
         """Put the chosen matches into one part, column by column to save memory."""
-        parts = self._parts
-
-        def join(column: str) -> npt.NDArray[Any]:
-            ends = np.cumsum([part.lengths.size for part in parts]).tolist()
-            pieces = [
-                getattr(part, column)[choice[end - part.lengths.size : end]]
-                for part, end in zip(parts, ends, strict=True)
-            ]
-            return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
-
-        joined = SegmentColumns(
-            join("reference_positions"),
-            join("query_positions"),
-            join("lengths"),
-            join("is_reverse").astype(np.bool_),
+        stays = np.split(choice, np.cumsum([part.lengths.size for part in self._parts])[:-1])
+        columns = (
+            np.concatenate([part[own] for part, own in zip(parts, stays, strict=True)])
+            for parts in zip(*self._parts, strict=True)
         )
-        self._parts = [joined]
+        self._parts = [SegmentColumns._make(columns)]
 
 
 _ENDS_OF_COMPRESSIONS: Final = frozenset((".gz", ".bgz", ".zst", ".bz2", ".xz"))
@@ -183,7 +168,7 @@ class PictureSink(MatchSink[Prepared]):
             table.lengths,
             table.is_reverse,
         )
-        return table.count, columns.longer_than(self._store.longest_dropped)
+        return table.lengths.size, columns.longer_than(self._store.longest_dropped)
 
     def write(self, prepared: Prepared) -> None:
         """Collect the matches of a block; blocks come in the order of the input."""
@@ -196,7 +181,7 @@ class PictureSink(MatchSink[Prepared]):
             if end < block.base_count:
                 columns = columns.chosen(columns.query_positions < end)
             places = columns.query_positions + self._base_count
-            self._store.add(replace(columns, query_positions=places))
+            self._store.add(columns._replace(query_positions=places))
         self._base_count += end
         self._query_count += block.query_count
         self._lengths.append(np.diff(block.offsets[: room + 1]))

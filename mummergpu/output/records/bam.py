@@ -16,17 +16,15 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
 from mummergpu.output.bytes.sequence_text import NUMBERS_FROM, write_qualities
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_text, store
+from mummergpu.output.bytes.texts import OVERSHOOT, TextArray, copy_text, store
 from mummergpu.output.records.header import AlignmentHead, binary_header
-from mummergpu.output.records.record_format import (
+from mummergpu.output.records.rows import (
     END_ROW,
     NEEDED_BYTES,
     NEXT_ROW,
-    RecordFormat,
-)
-from mummergpu.output.records.rows import (
     REVERSE,
     RecordBlock,
+    RecordFormat,
     RecordRows,
     RowFields,
     RowMaker,
@@ -36,13 +34,9 @@ from mummergpu.output.records.rows import (
 from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
+from mummergpu.runtime.llvm import address_of, intrinsic, load_from, types
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, STEP, CodeArray
 
 _Place = tuple[int, int]
@@ -122,40 +116,26 @@ _SETS: Final = np.array(["=ACMGRSVTWYHKDBN".index(letter) for letter in LETTERS.
 """The four bits of each letter."""
 
 
-def _lanes(count: int) -> Any:
-    """Return the type of a vector register with `count` bytes."""
-    return ir.VectorType(ir.IntType(8), count)
-
-
-def _all(value: int, count: int = STEP) -> Any:
-    return ir.Constant(_lanes(count), [value] * count)
-
-
-def _chosen(builder: Any, lanes: Any, order: range) -> Any:
-    """Return the lanes of the numbers in `order`."""
-    numbers = ir.Constant(ir.VectorType(ir.IntType(32), len(order)), list(order))
-    return builder.shuffle_vector(lanes, lanes, numbers)
-
-
 def _packing(is_reverse: bool, codes: Any, text: Any) -> Any:
     """Return the signature and the generator of a function that packs `STEP` codes."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        lanes = load_from(context, builder, _lanes(STEP), signature.args[0], *arguments[:2])
-        is_break = builder.icmp_unsigned(">=", lanes, _all(BREAK))
+        lanes, half = Vectors(builder, 8, STEP), Vectors(builder, 8, STEP // 2)
+        codes = load_from(context, builder, lanes.kind, signature.args[0], *arguments[:2])
+        is_break = builder.icmp_unsigned(">=", codes, lanes.constant(BREAK))
         if is_reverse:
-            lanes = builder.sub(_all(3), lanes)
+            codes = builder.sub(lanes.constant(3), codes)
         # The lower bit of a code moves the bit of its base by one place, the higher bit by two.
-        bases = builder.add(builder.and_(lanes, _all(1)), _all(1))
-        is_high = builder.icmp_unsigned("!=", builder.and_(lanes, _all(2)), _all(0))
-        bases = builder.select(is_high, builder.shl(bases, _all(2)), bases)
-        bases = builder.select(is_break, _all(_ANY_BASE), bases)
+        bases = builder.add(builder.and_(codes, lanes.constant(1)), lanes.constant(1))
+        high = builder.and_(codes, lanes.constant(2))
+        is_high = builder.icmp_unsigned("!=", high, lanes.constant(0))
+        bases = builder.select(is_high, builder.shl(bases, lanes.constant(2)), bases)
+        bases = builder.select(is_break, lanes.constant(_ANY_BASE), bases)
         if is_reverse:
-            bases = _chosen(builder, bases, range(STEP - 1, -1, -1))
-        first, second = (_chosen(builder, bases, range(half, STEP, 2)) for half in (0, 1))
-        pairs = builder.or_(builder.shl(first, _all(4, STEP // 2)), second)
-        packed = _lanes(STEP // 2)
-        target = address_of(context, builder, packed, signature.args[2], *arguments[2:])
+            bases = lanes.shuffled(bases, bases, range(STEP - 1, -1, -1))
+        first, second = (lanes.shuffled(bases, bases, range(one, STEP, 2)) for one in (0, 1))
+        pairs = builder.or_(builder.shl(first, half.constant(4)), second)
+        target = address_of(context, builder, half.kind, signature.args[2], *arguments[2:])
         builder.store(pairs, target, align=1)
         return context.get_dummy_value()
 
@@ -254,8 +234,7 @@ def _put_sequence(
     read = block.rows.reads[as_index(row)]
     bounds = reads.offsets[as_index(read)], reads.offsets[as_index(read + 1)]
     return write_qualities(
-        *(text, end, reads.qualities, bounds),
-        *(extent.clips[0], count, is_reverse, NUMBERS_FROM),
+        *(text, end, reads.qualities, bounds), *(extent.clips[0], count, is_reverse, NUMBERS_FROM)
     )
 
 
@@ -274,7 +253,7 @@ def write_bam_rows(
 def write_bam_matches(
     text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
-    """Do as `write_bam_rows` does for matches: its code leaves out what they never tell."""
+    """Do as `write_bam_rows` does for matches: its code leaves out what they never have."""
     own = fields_of_matches(fields.secondary_bases)
     return _write_rows(text, state, row_ends, block, own)
 
@@ -349,17 +328,7 @@ PIECE_BYTES: Final = 64 * BGZF_BLOCK_BYTES
 
 @frozen
 class RecordPiece:
-    """Records of consecutive rows.
-
-    Attributes
-    ----------
-    first_row : int
-        The first of the rows.
-    ends : ndarray, dtype=int64, shape=(n_rows,)
-        Where in `text` each record ends.
-    text : ndarray, dtype=uint8, shape=(n_bytes,)
-        The records, one after the other.
-    """
+    """Records of rows from `first_row` on, one after the other, and where in the text each ends."""
 
     first_row: int
     ends: Int64Array

@@ -1,4 +1,4 @@
-"""Rows that tell which bases of reads are equal to the reference: ``=`` and ``X``, and the tag cs.
+"""Rows with the bases of reads that equal the reference: ``=`` and ``X``, and the tag cs.
 
 Both agree with NM and MD: a letter that stands for several bases is equal to itself, N to nothing.
 """
@@ -9,28 +9,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.input.blocks.read_block import OriginalReads
+from mummergpu.input.records.record_arrays import Records
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.bytes.number_text import MOST_DIGITS, put_small
-from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, store
+from mummergpu.output.bytes.texts import OVERSHOOT, RecordTexts, TextArray, store
 from mummergpu.output.records.rows import REVERSE, UNMAPPED, ReferenceColumns
-from mummergpu.output.records.sam_fields import (
-    HARD_CLIP,
-    TAKES_READ,
-    TAKES_REFERENCE,
-    letter_code,
-)
+from mummergpu.output.records.sam_fields import HARD_CLIP, TAKES_READ, TAKES_REFERENCE, letter_code
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 from mummergpu.sequence.codes import BREAK, COMPLEMENT_OF_CODE, LETTERS, MARGIN, CodeArray
+from mummergpu.sequence.extension import extend_right
 
 _MATCH, _INSERTION, _DELETION, _EQUAL, _DIFFERENT = 0, 1, 2, 7, 8
 _ALIGNED: Final = 1 << _MATCH | 1 << _EQUAL | 1 << _DIFFERENT
@@ -47,14 +36,14 @@ class AlignedReads(NamedTuple):
     reference: ReferenceColumns
 
 
-def aligned_reads(written: OriginalReads, reference: Reference) -> AlignedReads:
+def aligned_reads(written: Records, reference: Reference) -> AlignedReads:
     """Return the bases that rows align."""
     codes = writable(written.padded_codes)
     return AlignedReads(writable(written.offsets), codes, ReferenceColumns.of(reference))
 
 
 def with_equal_bases(columns: AlignmentColumns, bases: AlignedReads) -> AlignmentColumns:
-    """Return rows whose operations tell equal bases (=) from different ones (X)."""
+    """Return rows with operations for equal bases (=) and different ones (X) in place of M."""
     # A different base cuts an operation into three at most.
     room = columns.cigars.size + 2 * int(columns.edit_distances.sum(dtype=np.int64))
     cigars, offsets = np.empty(room, np.uint32), np.zeros_like(columns.cigar_offsets)
@@ -146,6 +135,44 @@ def _put_equal(text: TextArray, at: int, count: int) -> int:
     return put_small(text, at + 1, count)
 
 
+@inline
+def _put_pairs(
+    text: TextArray,
+    end: int,
+    equal: int,
+    columns: AlignmentColumns,
+    bases: AlignedReads,
+    row: int,
+    at: int,
+    position: int,
+    length: int,
+) -> tuple[int, int]:
+    """Write the different bases of an operation; return the end, and the equal bases before it."""
+    is_forward = columns.flags[as_index(row)] & REVERSE == 0
+    first = MARGIN + bases.offsets[as_index(columns.reads[as_index(row)])] + at
+    base = as_int64(0)
+    while base < length:
+        if is_forward:
+            # Most bases are equal. A letter that stands for several is none to this function.
+            run = extend_right(
+                bases.codes, first + base, bases.reference.codes, position + base, length - base
+            )
+            equal, base = equal + run, base + run
+            if base == length:
+                break
+        theirs, ours, is_equal = _pair_at(columns, bases, row, at + base, position + base)
+        base += 1
+        if is_equal:
+            equal += 1
+            continue
+        end, equal = _put_equal(text, end, equal), as_int64(0)
+        store(text, end, _STAR)
+        text[as_index(end + 1)] = _SMALL_LETTERS[as_index(theirs)]
+        text[as_index(end + 2)] = _SMALL_LETTERS[as_index(ours)]
+        end += 3
+    return end, equal
+
+
 @jit
 def _write_changes(
     columns: AlignmentColumns, bases: AlignedReads, text: TextArray, offsets: Int64Array
@@ -160,18 +187,7 @@ def _write_changes(
             operation = as_int64(columns.cigars[place])
             kind, length = operation & 15, operation >> 4
             if _ALIGNED >> kind & 1:
-                for base in range(length):
-                    theirs, ours, is_equal = _pair_at(
-                        columns, bases, row, at + base, position + base
-                    )
-                    if is_equal:
-                        equal += 1
-                        continue
-                    end, equal = _put_equal(text, end, equal), as_int64(0)
-                    store(text, end, _STAR)
-                    text[as_index(end + 1)] = _SMALL_LETTERS[as_index(theirs)]
-                    text[as_index(end + 2)] = _SMALL_LETTERS[as_index(ours)]
-                    end += 3
+                end, equal = _put_pairs(text, end, equal, columns, bases, row, at, position, length)
             elif kind == _INSERTION or kind == _DELETION:
                 end, equal = _put_equal(text, end, equal), as_int64(0)
                 store(text, end, _PLUS if kind == _INSERTION else _MINUS)

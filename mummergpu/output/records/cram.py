@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
-from mummergpu.output.bytes.compression import Piece
+from mummergpu.output.bytes.texts import Piece
 from mummergpu.output.sink import Block, Emit, Prepared, Rows, Sink
 from mummergpu.runtime.htslib import silent_deallocation
 from mummergpu.runtime.output_file import OutputFile
@@ -65,14 +65,14 @@ class CramSink(Sink[Block, Rows, Prepared]):
         self._sink.finish()
         cram = self._new_file()
         with self._stats.stage("format"):
-            encode_cram(self._bam, cram)
-        for piece in pieces_of(cram):
+            _encode(self._bam, cram)
+        for piece in _pieces_of(cram):
             self._emit(piece)
         if self._index is not None:
             crai = self._new_file()
             with self._stats.stage("format"):
                 index_cram(cram, crai)
-            for piece in pieces_of(crai):
+            for piece in _pieces_of(crai):
                 self._index.write(piece)
 
     def close(self) -> None:
@@ -94,71 +94,62 @@ class CramSink(Sink[Block, Rows, Prepared]):
             self._bam.write(cast(bytes, piece))
 
 
-def encode_cram(bam: BinaryIO, cram: BinaryIO) -> None:
-    """Turn BAM into CRAM, from the beginning of one temporary file to that of another one."""
-    # htslib's words for a failure of the output would not do for an error.
-    with temporary_data():
+@contextmanager
+def _htslib() -> Iterator[Any]:
+    """Give pysam, which writes no messages meanwhile; a failure is one of temporary data."""
+    import pysam
+
+    library: Any = pysam
+    verbosity = library.set_verbosity(0)
+    try:
+        with temporary_data(), silent_deallocation():
+            try:
+                yield library
+            except (OSError, ValueError, library.SamtoolsError) as error:
+                # htslib tells why it could not write, but not why it could not read what was
+                # written.
+                if isinstance(error, OSError) and error.errno:
+                    raise
+                raise OSError(errno.EIO, str(error)) from error
+    finally:
+        library.set_verbosity(verbosity)
+
+
+def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
+    """Turn BAM into CRAM, from the beginning of one temporary file to that of another one.
+
+    One thread does all: of several, the order of their work decides how htslib compresses, and
+    those that decompress wait for ever if the file fails.
+    """
+    with _htslib() as library:
         bam.seek(0)
-        _encode(bam, cram)
+        options = list(_OPTIONS)
+        with (
+            library.AlignmentFile(bam, "rb", check_sq=False) as source,
+            library.AlignmentFile(cram, "wc", template=source, format_options=options) as target,
+        ):
+            for record in source.fetch(until_eof=True):
+                target.write(record)
         cram.seek(_FILE_ID.start)
         cram.write(bytes(len(_FILE_ID)))
         cram.seek(0)
 
 
 def index_cram(cram: BinaryIO, index: BinaryIO) -> None:
-    """Write the index of sorted CRAM (.crai), from one temporary file to another one.
+    """Write the index of sorted CRAM (.crai); both files are at their beginning afterwards.
 
-    htslib opens files by a name, and a descriptor has one. Both files are at their beginning
-    afterwards.
+    htslib opens files by a name, and a descriptor has one.
     """
-    import pysam
-
-    library: Any = pysam
-    with temporary_data():
+    with _htslib() as library:
         cram.flush()
-        verbosity = library.set_verbosity(0)
-        try:
-            library.index("-o", *(f"/dev/fd/{file.fileno()}" for file in (index, cram)))
-        except library.SamtoolsError as error:
-            raise OSError(errno.EIO, str(error)) from error
-        finally:
-            library.set_verbosity(verbosity)
+        library.index("-o", *(f"/dev/fd/{file.fileno()}" for file in (index, cram)))
         cram.seek(0)
         index.seek(0)
 
 
-def pieces_of(file: BinaryIO) -> Iterator[bytes]:
+def _pieces_of(file: BinaryIO) -> Iterator[bytes]:
     """Yield the content of a temporary file from where it stands."""
     return iter(partial(_read_piece, file), b"")
-
-
-def _encode(bam: BinaryIO, cram: BinaryIO) -> None:
-    """Turn BAM into CRAM, from where one file stands to where the other does.
-
-    One thread does all: of several, the order of their work decides how htslib compresses, and
-    those that decompress wait for ever if the file fails.
-    """
-    import pysam
-
-    library: Any = pysam
-    verbosity = library.set_verbosity(0)
-    try:
-        with (
-            silent_deallocation(),
-            library.AlignmentFile(bam, "rb", check_sq=False) as source,
-            library.AlignmentFile(
-                cram, "wc", template=source, format_options=list(_OPTIONS)
-            ) as target,
-        ):
-            for record in source.fetch(until_eof=True):
-                target.write(record)
-    except (OSError, ValueError) as error:
-        # htslib tells why it could not write, but not why it could not read what was written.
-        if isinstance(error, OSError) and error.errno:
-            raise
-        raise OSError(errno.EIO, str(error)) from error
-    finally:
-        library.set_verbosity(verbosity)
 
 
 def _read_piece(file: BinaryIO) -> bytes:

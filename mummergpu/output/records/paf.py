@@ -21,30 +21,26 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.number_text import MOST_DIGITS, put_one_number, put_small, put_tab
-from mummergpu.output.bytes.text_arrays import (
-    PIECE_BYTES,
-    RecordTexts,
-    names_and_lengths,
-    texts_of,
-)
-from mummergpu.output.bytes.text_stores import (
+from mummergpu.output.bytes.texts import (
     LINE_END,
     OVERSHOOT,
+    PIECE_BYTES,
+    RecordTexts,
     TextArray,
-    copy_padded,
     copy_text,
+    names_and_lengths,
+    put_text,
     store,
+    texts_of,
 )
-from mummergpu.output.records.record_format import (
+from mummergpu.output.records.rows import (
     END_ROW,
     NEEDED_BYTES,
     NEXT_ROW,
-    AlignmentFormat,
-)
-from mummergpu.output.records.rows import (
     REVERSE,
     SECONDARY,
     UNMAPPED,
+    AlignmentFormat,
     ReadColumns,
     RecordRows,
     RowMaker,
@@ -58,13 +54,8 @@ from mummergpu.output.records.sam_fields import (
     put_signed,
 )
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
+from mummergpu.sequence.codes import longest_of
 
 _CLIPS: Final = 0b110000
 """A bit for each operation that clips: S and H."""
@@ -107,18 +98,8 @@ def _columns_and_clips(cigars: UInt32Array, begin: int, end: int) -> tuple[int, 
 class PafBlock(NamedTuple):
     """What the loop needs to write the lines of a block.
 
-    Attributes
-    ----------
-    records : RecordTexts
-        The name and the length of each record, with tabs.
-    changes : RecordTexts
-        The values of cs:Z (`WrittenRows.changes`).
-    no_name : ndarray, dtype=uint8
-        What stands for the name of a read without one.
-    row_bytes : int
-        The most bytes of a line besides CIGAR and cs:Z.
-    has_divergences : bool
-        Whether lines have de:f.
+    `records` are names and lengths between tabs, `changes` the values of cs, without offsets if
+    they are not written. `row_bytes` are the most bytes of a line without its CIGAR and cs.
     """
 
     reads: ReadColumns
@@ -155,8 +136,7 @@ def _put_places(text: TextArray, at: int, block: PafBlock, row: int, begin: int,
     at = put_tab(text, put_small(text, at, after if is_reverse else before))
     at = put_tab(text, put_small(text, at, size - (before if is_reverse else after)))
     store(text, at, _MINUS if is_reverse else _PLUS)
-    first, last = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
-    at = copy_padded(text, at + 1, records.texts, first, last)
+    at = put_text(text, at + 1, records, record)
     position, distance = rows.positions[as_index(row)], rows.edit_distances[as_index(row)]
     at = put_tab(text, put_one_number(text, at, position))
     at = put_tab(text, put_one_number(text, at, position + span))
@@ -187,10 +167,9 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
     while row < state[END_ROW]:
         flag = as_int64(rows.flags[as_index(row)])
         begin, end = rows.cigar_offsets[as_index(row)], rows.cigar_offsets[as_index(row + 1)]
-        first, last = 0, 0
+        needed = block.row_bytes + OPERATION_BYTES * (end - begin)
         if changes.offsets.size > 0:
-            first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
-        needed = block.row_bytes + OPERATION_BYTES * (end - begin) + last - first
+            needed += changes.offsets[as_index(row + 1)] - changes.offsets[as_index(row)]
         # A row is written whole or not at all: the caller then brings a longer text.
         if at + needed > room:
             state[NEEDED_BYTES] = needed
@@ -214,7 +193,7 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
             at = put_parts(text, at + _TAG_BYTES, divergence(rows.cigars, begin, end, edits))
         if changes.offsets.size > 0:
             store(text, at, _CHANGES)
-            at = copy_padded(text, at + _TAG_BYTES, changes.texts, first, last)
+            at = put_text(text, at + _TAG_BYTES, changes, place)
         store(text, at, LINE_END)
         at += 1
     state[NEXT_ROW] = row
@@ -224,10 +203,7 @@ def write_paf(text: TextArray, state: Int64Array, block: PafBlock) -> int:
 class AlignmentPaf(AlignmentFormat):
     """Turns the alignments of blocks into PAF; several threads may share one.
 
-    Parameters
-    ----------
-    no_name : bytes
-        What stands for the name of a read without one.
+    `no_name` stands for the name of a read without one.
     """
 
     def __init__(

@@ -1,4 +1,8 @@
-"""The rows of SAM, BAM, CRAM and PAF as arrays, whatever is aligned: matches, reads or genomes."""
+"""The rows of SAM, BAM, CRAM and PAF as arrays, and the loop over their pieces.
+
+Matches, reads and genomes come with their own kinds of blocks; a `RowMaker` turns each into the
+same rows (`WrittenRows`).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,17 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from mummergpu.input.records.tags import Tags
+from mummergpu.errors import InputError
+from mummergpu.input.records.record_arrays import Spans
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
-from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.output.bytes.texts import OVERSHOOT, QueryColumns, RecordTexts, TextArray, texts_of
+from mummergpu.output.records.header import AlignmentHead, sam_header
 from mummergpu.output.records.sam_fields import HARD_CLIP, TAKES_REFERENCE, ReferenceLetters
+from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
-from mummergpu.runtime.jit import as_index, as_int64, inline, writable
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.runtime.jit import as_index, as_int64, flattened, inline, jit, writable
+from mummergpu.sequence.codes import MARGIN, CodeArray, longest_of
 
 UNMAPPED: Final = int(SamFlag.UNMAPPED)
 REVERSE: Final = int(SamFlag.REVERSE)
@@ -29,62 +35,46 @@ NO_QUALITY: Final = 0xFF
 """The quality of every base of a read that came without qualities."""
 
 
+_NO_BYTES: Final = np.empty(0, dtype=np.uint8)
+_NO_OFFSETS: Final = np.empty(0, dtype=np.int64)
+
+
 class ReadColumns(NamedTuple):
     """The reads or queries of a block, as they are written.
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins in the block, and where the last one ends.
-    names : ndarray, dtype=uint8
-        The names, one after the other.
-    name_offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each name begins, and where the last one ends.
-    codes : ndarray, dtype=uint8
-        With margins; empty if no row shall have bases.
-    qualities : ndarray, dtype=uint8
-        Phred numbers, or `NO_QUALITY`; empty if no read has qualities.
-    has_letters : bool
-        Whether letters that stand for several bases are among the codes (`codes.LETTERS`).
-    tags : ndarray, dtype=uint8
-        The tags that the reads came with, as the format has them.
-    tag_offsets : ndarray, dtype=int64, shape=(n_reads + 1,) or (0,)
-        Where those of each read begin, and where the last ones end; empty if there are none at all.
+    Each begins at its offset, and so does its name. `codes` have margins, and are empty if no row
+    shall have bases; `has_letters` says whether letters that stand for several bases are among them
+    (`codes.LETTERS`). `qualities` are Phred numbers, or `NO_QUALITY`; empty if no read has any.
+    `tags` are those that the reads came with, as the format has them; `tag_offsets` are empty if
+    there are none at all.
     """
 
     offsets: Int64Array
     names: TextArray
     name_offsets: Int64Array
     codes: CodeArray
-    qualities: ByteArray
-    has_letters: bool
-    tags: TextArray
-    tag_offsets: Int64Array
+    qualities: ByteArray = _NO_BYTES
+    has_letters: bool = False
+    tags: TextArray = _NO_BYTES
+    tag_offsets: Int64Array = _NO_OFFSETS
 
-    def with_tags(self, turned: Callable[[Tags], Tags]) -> ReadColumns:
+    def with_tags(self, turned: Callable[[Spans], Spans]) -> ReadColumns:
         """Return the same with the tags of the reads in another form."""
-        tags = turned(Tags(self.tags, self.tag_offsets))
+        tags = turned(Spans(self.tags, self.tag_offsets))
         return self._replace(tags=writable(tags.content), tag_offsets=writable(tags.offsets))
 
 
 NO_HITS: Final = np.empty(0, dtype=np.uint32)
-"""For rows that do not tell how many alignments there are."""
+"""For rows without NH and HI."""
 
 
 class RecordRows(NamedTuple):
     """Alignments as rows, those of a read together (`AlignmentColumns`).
 
-    Attributes
-    ----------
-    cigars : ndarray, dtype=uint32
-        Operations without bases are not written.
-    part_offsets, part_cigars : ndarray
-        The CIGARs that SA tells, as `cigar_offsets` and `cigars`, which they may be.
-    second_scores : ndarray, dtype=int32, shape=(n_rows,) or (0,)
-        The best score of another place (XS); empty if the rows do not tell it.
-    hit_counts, hit_numbers : ndarray, dtype=uint32, shape=(n_rows,)
-        How many alignments there are of the read, and the number of this one (NH, HI); empty if the
-        rows do not tell it.
+    Operations without bases are not written. `part_offsets` and `part_cigars` are the CIGARs that
+    SA has, which may be the rows' own. `second_scores` are the best scores of other places (XS),
+    and `hit_counts` and `hit_numbers` how many alignments there are of the read and the number of
+    this one (NH, HI): empty if the rows do not have these tags.
     """
 
     reads: Int64Array
@@ -106,12 +96,10 @@ class RecordRows(NamedTuple):
 
 
 class OtherPlaces(NamedTuple):
-    """The alternatives of rows, which their tag XA tells.
+    """The alternatives of rows, for their tag XA.
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_rows + 1,) or (0,)
-        Where those of each row begin, and where the last ones end; empty if there are none at all.
+    `offsets` say where those of each row begin: shape=(n_rows + 1,), or (0,) if there are none at
+    all.
     """
 
     offsets: Int64Array
@@ -137,24 +125,14 @@ NO_PLACES: Final = OtherPlaces(
 
 
 class RowFields(NamedTuple):
-    """What rows tell, and how, as far as those of reads, genomes and matches differ in it.
+    """What rows have, as far as those of reads, genomes and matches differ in it.
 
-    Attributes
-    ----------
-    bases : bool
-        Whether rows have bases.
-    secondary_bases : bool
-        Whether secondary rows have bases, too.
-    mismatches : bool
-        Whether rows have the tag MD.
-    matches : bool
-        Whether rows are exact matches. They have NH and HI and `MATCH_OPERATIONS`; there are no
-        mates, no other parts, no alternatives, and no qualities or tags of the reads, and the
-        columns for what all rows then have in common are not looked at.
-    splits_as_secondary : bool
-        Whether supplementary rows are written with the flag of secondary ones.
-    types, divergences : bool
-        Whether rows have the tags tp and de.
+    `bases` and `secondary_bases` say whether (secondary) rows have bases, `mismatches` whether they
+    have the tag MD, `types` and `divergences` the tags tp and de. Rows that are `matches`, exact
+    ones, have NH and HI and `MATCH_OPERATIONS`; there are no mates, no other parts, no
+    alternatives, and no qualities or tags of the reads, and the columns for what all rows then have
+    in common are not looked at. With `splits_as_secondary`, supplementary rows are written with the
+    flag of secondary ones.
     """
 
     bases: bool = True
@@ -173,17 +151,11 @@ def fields_of_matches(secondary_bases: bool) -> RowFields:
 
 
 class WrittenRows(NamedTuple):
-    """Rows of a block with all that they tell of.
+    """Rows of a block with all that they have.
 
-    Attributes
-    ----------
-    row_count : int
-        How many rows there are; the columns may have room for more.
-    has_groups : bool
-        Whether the tags of the reads tell their read groups, and not the header's one for all.
-    changes : RecordTexts
-        The differences of each row with their bases, as the tag cs of PAF has them; without offsets
-        if nothing asks for them.
+    There are `row_count` rows; the columns may have room for more. `has_groups` says that the tags
+    of the reads name their read groups, in place of the header's one for all. `changes` are the
+    differences of each row as the tag cs has them; without offsets if nothing asks for them.
     """
 
     reads: ReadColumns
@@ -203,7 +175,7 @@ class RowMaker(Protocol):
 
     @property
     def fields(self) -> RowFields:
-        """What the rows tell in SAM and BAM."""
+        """The fields of the rows in SAM and BAM."""
 
     def written_rows(self, block: Any, alignments: Any) -> Iterator[WrittenRows]:
         """Yield the rows of a block in pieces.
@@ -213,16 +185,9 @@ class RowMaker(Protocol):
 
 
 class ReferenceColumns(NamedTuple):
-    """The reference.
+    """The codes of the reference with margins, and where each record begins without the margin.
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        With margins.
-    starts : ndarray, dtype=int64
-        Where each record begins, without the margin.
-    letters : tuple of ndarray
-        The letters that stand for several bases.
+    `letters` are those that stand for several bases.
     """
 
     codes: CodeArray
@@ -243,20 +208,10 @@ class ReferenceColumns(NamedTuple):
 class RecordBlock(NamedTuple):
     """What a compiled loop needs to write the rows of a block.
 
-    Attributes
-    ----------
-    oriented : ndarray, dtype=uint8
-        Room for the codes of a read on the strand of the reference, with margins.
-    record_ids : ndarray, dtype=int32, shape=(n_records,)
-        The number of each record of the reference in the header (`header.SamHeader`).
-    names : RecordTexts
-        The name of each record and a tab.
-    name_bytes : int
-        The most bytes of the name of a record.
-    group : ndarray, dtype=uint8
-        The tag of the read group, with `OVERSHOOT` bytes after it.
-    changes : RecordTexts
-        The values of cs (`WrittenRows.changes`).
+    `oriented` is room for the codes of a read on the strand of the reference, with margins.
+    `record_ids` are the numbers of the records in the header (`header.SamHeader`), and `names`
+    their names, each with a tab, of at most `name_bytes`. `group` is the tag of the read group,
+    with `OVERSHOOT` bytes after it.
     """
 
     reads: ReadColumns
@@ -283,7 +238,7 @@ def written_flag(rows: RecordRows, fields: RowFields, row: int) -> int:
 
 @inline
 def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
-    """Return what a CIGAR takes of a reference, and what it cuts off at both ends of the read."""
+    """Return the span of a CIGAR on the reference, and the hard clips at both ends."""
     reference_bases, before, after = 0, 0, 0
     for place in range(begin, end):
         operation = as_int64(cigars[as_index(place)])
@@ -301,7 +256,7 @@ def spans_of(cigars: UInt32Array, begin: int, end: int) -> tuple[int, int, int]:
 def rows_of_read(reads: Int64Array, flags: UInt16Array, row: int) -> tuple[int, int]:
     """Return the rows of the read of a row, as a half-open range; of a secondary row, only itself.
 
-    A read may have thousands of secondary rows, and none of them tells of the others.
+    A read may have thousands of secondary rows, and none of them names the others.
     """
     read = reads[as_index(row)]
     first, end = row, row + 1
@@ -312,3 +267,152 @@ def rows_of_read(reads: Int64Array, flags: UInt16Array, row: int) -> tuple[int, 
     while end < reads.size and reads[as_index(end)] == read:
         end += 1
     return first, end
+
+
+NEXT_ROW, END_ROW, NEEDED_BYTES, NEXT_BASE = 0, 1, 2, 3
+"""The elements of the state between two pieces: the row to go on with, where the rows end, the
+bytes that a text must have for the next one, and the first of its bases that is not written."""
+
+STATE_SIZE: Final = 4
+
+
+class AlignmentFormat(PieceFormat[Any, Any]):
+    """A format of alignments that a compiled loop fills, piece by piece."""
+
+    def __init__(self, source: RowMaker, piece_bytes: int) -> None:
+        super().__init__(piece_bytes)
+        self._source = source
+
+    @property
+    def needs_bases(self) -> bool:
+        """Whether blocks of genomes must keep the bases of their queries."""
+        return self._source.needs_bases
+
+    def _pieces(
+        self, row_count: int, write: Callable[..., int], *arguments: Any
+    ) -> Iterator[tuple[int, int, TextArray]]:
+        """Yield pieces of the text of some rows, with the half-open range of the rows of each.
+
+        `write` gets a text, the state, and the arguments.
+        """
+        state = np.zeros(STATE_SIZE, dtype=np.int64)
+        state[END_ROW] = row_count
+        while (first := int(state[NEXT_ROW])) < row_count:
+            text = self._piece(
+                int(state[NEEDED_BYTES]), lambda text: write(text, state, *arguments)
+            )
+            if text.size:
+                yield first, int(state[NEXT_ROW]), text
+
+
+class RecordFormat(AlignmentFormat):
+    """What SAM and BAM share.
+
+    `group_tag` is the tag of the read group, with ``%b`` for its name, and `path` the files of the
+    reads, for errors. `InputError` if the format allows no record of such a name or length.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        source: RowMaker,
+        head: AlignmentHead,
+        group_tag: bytes,
+        path: str,
+        piece_bytes: int,
+    ) -> None:
+        super().__init__(source, piece_bytes)
+        group = head.read_group
+        tag = b"" if group is None else group_tag % group.name.encode()
+        self._header = sam_header(reference, head)
+        self._path = path
+        self._reference = ReferenceColumns.of(reference)
+        self._record_ids = writable(self._header.record_ids)
+        self._names = texts_of(name + b"\t" for name in reference.names)
+        self._name_bytes = max(map(len, reference.names))
+        self._group, self._no_group = _padded(tag), _padded(b"")
+
+    def _record_blocks(
+        self, block: Any, alignments: Any, turned: Callable[[Spans], Spans] = lambda tags: tags
+    ) -> Iterator[tuple[RecordBlock, int]]:
+        """Yield rows of a block for a compiled loop, and how many; `turned` makes tags its own.
+
+        `InputError` if the format allows no read of such a name or length.
+        """
+        made = None
+        for written in self._source.written_rows(block, alignments):
+            # All pieces have the same arrays; only matches have several.
+            if made is None:
+                check_reads(written.reads, self._path)
+                longest = longest_of(written.reads.offsets) if self._source.fields.bases else 0
+                made = flattened(
+                    RecordBlock(
+                        *(written.reads.with_tags(turned), written.rows, written.others),
+                        np.empty(longest + 2 * MARGIN, dtype=np.uint8),
+                        *(self._reference, self._record_ids),
+                        *(self._names, self._name_bytes),
+                        self._no_group if written.has_groups else self._group,
+                        written.changes,
+                    )
+                )
+            yield made, written.row_count
+
+
+def _padded(text: bytes) -> TextArray:
+    """Return a text with `OVERSHOOT` bytes after it, as an array."""
+    return np.frombuffer(bytearray(text) + bytes(OVERSHOOT), dtype=np.uint8)
+
+
+MOST_NAME_BYTES: Final = 254
+"""The most bytes of the name of a query (section 1.4)."""
+
+MOST_QUERY_BASES: Final = (1 << 28) - 1
+"""The most bases of a query: the length of an operation of a CIGAR has 28 bits in BAM (section
+4.2), and htslib refuses more in SAM too."""
+
+_FIRST_PRINTED: Final = ord("!")
+_LAST_PRINTED: Final = ord("~")
+_AT_SIGN: Final = ord("@")
+"""The bytes of names (section 1.4)."""
+
+
+def check_reads(block: ReadColumns | QueryColumns, path: str) -> None:
+    """Refuse reads or queries that SAM cannot describe.
+
+    Empty names are accepted: ``*`` stands for them.
+    """
+    if longest_of(block.offsets) > MOST_QUERY_BASES:
+        lengths = np.diff(block.offsets)
+        name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
+        raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
+    if longest_of(block.name_offsets) > MOST_NAME_BYTES:
+        sizes = np.diff(block.name_offsets)
+        name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
+        raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
+    names = block.names
+    place = find_forbidden(names, block.name_offsets)
+    if place >= 0:
+        query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
+        name = _name_of(block, query)
+        if names[place] == _AT_SIGN:
+            raise InputError("SAM allows no name that begins with '@'", path, None, name)
+        raise InputError(f"SAM allows no byte {int(names[place])} in a name", path, None, name)
+
+
+@jit
+def find_forbidden(names: ByteArray, name_offsets: Int64Array) -> int:
+    """Return where a byte is that SAM does not allow there in a name; -1 if there is none."""
+    for place in range(names.size):
+        byte = names[place]
+        if byte < _FIRST_PRINTED or byte > _LAST_PRINTED:
+            return place
+    for query in range(name_offsets.size - 1):
+        begin = name_offsets[query]
+        if begin < name_offsets[query + 1] and names[begin] == _AT_SIGN:
+            return as_int64(begin)
+    return -1
+
+
+def _name_of(block: ReadColumns | QueryColumns, query: int) -> str:
+    begin, end = block.name_offsets[query : query + 2].tolist()
+    return block.names[begin:end].tobytes().decode(errors="backslashreplace")

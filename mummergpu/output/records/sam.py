@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.input.records.tags import Tags, end_of_tag
+from mummergpu.input.records.record_arrays import Spans
+from mummergpu.input.records.tags import end_of_tag
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_text import number_words, put_one_number, put_tab, put_word
@@ -18,27 +19,26 @@ from mummergpu.output.bytes.sequence_text import (
     write_letters,
     write_qualities,
 )
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES, RecordTexts
-from mummergpu.output.bytes.text_stores import (
+from mummergpu.output.bytes.texts import (
     LINE_END,
     OVERSHOOT,
+    PIECE_BYTES,
+    RecordTexts,
     TextArray,
-    copy_padded,
     copy_text,
+    put_text,
     store,
 )
 from mummergpu.output.records.header import AlignmentHead
-from mummergpu.output.records.record_format import (
+from mummergpu.output.records.rows import (
     END_ROW,
     NEEDED_BYTES,
     NEXT_BASE,
     NEXT_ROW,
-    RecordFormat,
-)
-from mummergpu.output.records.rows import (
     NO_QUALITY,
     REVERSE,
     RecordBlock,
+    RecordFormat,
     RecordRows,
     RowFields,
     RowMaker,
@@ -55,13 +55,7 @@ from mummergpu.output.records.tags import (
     put_tags,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    writable,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 from mummergpu.sequence.codes import MARGIN
 
 _TEXT_BYTES: Final = 5
@@ -80,7 +74,7 @@ for _kind, _size in zip(b"cCsSiIf", (1, 1, 2, 2, 4, 4, 4), strict=True):
 """The bytes of each type of a number, and whether it can be negative."""
 
 
-def text_tags(tags: Tags) -> Tags:
+def text_tags(tags: Spans) -> Spans:
     """Return tags as SAM has them, each with the tab before it.
 
     Numbers with a fraction have six digits, as ``%g`` of C and htslib write them.
@@ -96,7 +90,7 @@ def text_tags(tags: Tags) -> Tags:
     text = np.empty(_TEXT_BYTES * content.size + texts.size + OVERSHOOT, dtype=np.uint8)
     text_offsets = np.zeros_like(offsets)
     size = _write_tags(content, offsets, (texts, ends), text, text_offsets)
-    return Tags(text[:size].copy(), text_offsets)
+    return Spans(text[:size].copy(), text_offsets)
 
 
 @jit
@@ -206,8 +200,7 @@ def _put_place(text: TextArray, at: int, records: RecordTexts, record: int, posi
     if record < 0:
         store(text, at, _NO_PLACE)
         return at + 4
-    begin, end = records.offsets[as_index(record)], records.offsets[as_index(record + 1)]
-    at = copy_padded(text, at, records.texts, begin, end)
+    at = put_text(text, at, records, record)
     return put_tab(text, put_one_number(text, at, position + 1))
 
 
@@ -306,7 +299,7 @@ def write_sam_rows(
 def write_sam_matches(
     text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
-    """Do as `write_sam_rows` does for matches: its code leaves out what they never tell."""
+    """Do as `write_sam_rows` does for matches: its code leaves out what they never have."""
     return _write_rows(text, state, block, fields_of_matches(fields.secondary_bases))
 
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.output.bytes.number_text import SMALL, number_words, put_small, put_word
-from mummergpu.output.bytes.text_stores import TextArray, copy_text, store
+from mummergpu.output.bytes.number_text import MOST_DIGITS, SMALL, number_words, put_small, put_word
+from mummergpu.output.bytes.texts import OVERSHOOT, RecordTexts, TextArray, copy_text, store
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_index, as_int64, inline
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_right
 
@@ -97,6 +97,35 @@ def put_cigar(
     return at
 
 
+def cigar_texts(cigars: UInt32Array, offsets: Int64Array) -> RecordTexts:
+    """Return the CIGAR of each alignment as text; ``*`` if it has no operation.
+
+    The operations are those of all alignments, as BAM packs them, and `offsets` tells where those
+    of each begin.
+    """
+    size = (MOST_DIGITS + 1) * cigars.size + offsets.size + OVERSHOOT
+    text = np.empty(size, dtype=np.uint8)
+    text_offsets = np.zeros(offsets.size, dtype=np.int64)
+    _write_cigars(cigars, offsets, text, text_offsets)
+    # Wide stores are not among what numba checks.
+    assert text_offsets[-1] <= text.size - OVERSHOOT
+    return RecordTexts(text, text_offsets)
+
+
+@jit
+def _write_cigars(
+    cigars: UInt32Array, offsets: Int64Array, text: TextArray, text_offsets: Int64Array
+) -> None:
+    """Write a number and a letter for each operation."""
+    at = 0
+    for row in range(offsets.size - 1):
+        at = put_cigar(text, at, cigars, offsets[row], offsets[row + 1], False)
+        if offsets[row] == offsets[row + 1]:
+            store(text, at, _STAR)
+            at += 1
+        text_offsets[row + 1] = at
+
+
 PARTS: Final = 10_000
 """The parts of 1 that a divergence counts."""
 
@@ -169,7 +198,7 @@ def put_mismatches(
 ) -> int:
     """Write the value of MD; return where it ends. The read begins after what is clipped hard.
 
-    It tells the letters of the reference that differ or are deleted, as ``samtools calmd`` does: N
+    It has the letters of the reference that differ or are deleted, as of ``samtools calmd``: N
     differs from every letter, and a letter that stands for two or three bases from all others.
     """
     # `run` counts the equal bases since the last letter; insertions do not end it.

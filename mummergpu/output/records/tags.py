@@ -11,8 +11,15 @@ import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW
 from mummergpu.output.bytes.number_text import put_one_number, put_small
-from mummergpu.output.bytes.text_arrays import RecordTexts
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray, copy_padded, copy_text, store
+from mummergpu.output.bytes.texts import (
+    OVERSHOOT,
+    RecordTexts,
+    TextArray,
+    copy_padded,
+    copy_text,
+    put_text,
+    store,
+)
 from mummergpu.output.records.rows import (
     MATCH_OPERATIONS,
     REVERSE,
@@ -71,8 +78,7 @@ def _alternative_bytes(others: OtherPlaces, row: int, name_bytes: int) -> int:
 @inline
 def _put_record(text: TextArray, at: int, names: RecordTexts, record: int) -> int:
     """Write the name of a record without the tab after it; return where the name ends."""
-    begin, end = names.offsets[as_index(record)], names.offsets[as_index(record + 1)]
-    return copy_padded(text, at, names.texts, begin, end - 1)
+    return put_text(text, at, names, record) - 1
 
 
 @inline
@@ -105,7 +111,7 @@ _REVERSE_STRAND: Final = np.frombuffer(b",-, ", dtype="<u4")[0]
 
 @inline
 def _has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool:
-    """Return whether SA has something to tell: other rows of the read that are not secondary."""
+    """Return whether the read has other rows that are not secondary, for SA."""
     if flags[as_index(row)] & SECONDARY:
         return False
     for other in range(first, end):
@@ -116,16 +122,11 @@ def _has_other_parts(flags: UInt16Array, row: int, first: int, end: int) -> bool
 
 @inline
 def _put_other_parts(
-    text: TextArray,
-    at: int,
-    rows: RecordRows,
-    names: RecordTexts,
-    row: int,
-    parts: tuple[int, int],
+    text: TextArray, at: int, rows: RecordRows, names: RecordTexts, row: int, parts: tuple[int, int]
 ) -> int:
     """Write the value of SA, the primary row first; return where it ends.
 
-    All clips are called soft, as usual: so the CIGAR tells where in the whole read a part lies.
+    All clips are called soft, as usual: so the CIGAR says where in the whole read a part lies.
     """
     # Reads have their primary row first; queries have theirs anywhere among the others.
     for role in (0, SUPPLEMENTARY):
@@ -138,7 +139,7 @@ def _put_other_parts(
 
 @inline
 def _put_part(text: TextArray, at: int, rows: RecordRows, names: RecordTexts, row: int) -> int:
-    """Write what SA tells of a row; return where it ends."""
+    """Write a row's part of SA; return where it ends."""
     offsets, cigars = rows.part_offsets, rows.part_cigars
     at = _put_record(text, at, names, as_int64(rows.records[as_index(row)]))
     store(text, at, _COMMA)
@@ -166,23 +167,12 @@ def put_own_tags(text: TextArray, at: int, reads: ReadColumns, read: int) -> int
 class RowExtent(NamedTuple):
     """What a row takes.
 
-    Attributes
-    ----------
-    needed : int
-        The most bytes of the row in text or in binary, without its read group.
-    begin, bases : int
-        The bases of the read that are not clipped hard: where they begin in the block, and how many
-        there are.
-    shown : int
-        How many of them the row shows: all or none.
-    span : int
-        The bases of the reference from the first that is aligned to the last.
-    cigar : tuple of int
-        The operations of its CIGAR, as a half-open range.
-    clips : tuple of int
-        The bases of the read that are clipped hard, before and after the others.
-    parts : tuple of int
-        The rows of its read (`rows.rows_of_read`).
+    `needed` are the most bytes of the row in text or in binary, without its read group. `begin` and
+    `bases` are the bases of the read that are not clipped hard: where they begin in the block, and
+    how many there are; the row shows all or none of them (`shown`). `span` counts the bases of the
+    reference from the first that is aligned to the last. `cigar` and `parts` are half-open ranges:
+    the operations, and the rows of the read (`rows.rows_of_read`). `clips` are the bases that are
+    clipped hard, before and after the others.
     """
 
     needed: int
@@ -197,7 +187,7 @@ class RowExtent(NamedTuple):
 
 @inline
 def measure_row(block: RecordBlock, fields: RowFields, row: int) -> RowExtent:
-    """Return what a row takes of texts, reference and read, and the rows of the same read."""
+    """Return the extent of a row in its text, the reference and the read."""
     reads, rows, name_bytes = block.reads, block.rows, block.name_bytes
     read, flag = rows.reads[as_index(row)], rows.flags[as_index(row)]
     cigar_offsets = rows.cigar_offsets
@@ -408,8 +398,7 @@ def _put_extra_tags(
             store(text, at, _DE)
             at = put_parts(text, at + _TEXT_BYTES, parts)
     if changes.offsets.size > 0:
-        first, last = changes.offsets[as_index(row)], changes.offsets[as_index(row + 1)]
         at = _begin_text_tag(text, at, _CS, is_binary)
-        at = copy_padded(text, at, changes.texts, first, last)
+        at = put_text(text, at, changes, row)
         at = _end_text_tag(text, at, is_binary)
     return at

@@ -16,9 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES
-from mummergpu.output.sorting.merging import MergedRows
-from mummergpu.output.sorting.places import NOT_MAPPED, Axis
-from mummergpu.output.sorting.row_tables import KEY, SIZES, SPAN_SHIFT, RowTable
+from mummergpu.output.sorting.record_store import MergedRows
+from mummergpu.output.sorting.row_tables import KEY, NOT_MAPPED, SIZES, SPAN_SHIFT, Axis, RowTable
 from mummergpu.runtime.arrays import Int64Array, UInt64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, inline, jit
@@ -119,21 +118,14 @@ _COUNT: Final = struct.Struct("<Q")
 
 @frozen
 class IndexedRows:
-    """What an index tells, with places in the content of the BAM in place of those in the file.
+    """What an index has, with places in the content of the BAM in place of those in the file.
 
-    Attributes
-    ----------
-    depth : int
-        The levels of bins below the first one.
-    runs : ndarray, dtype=int64, shape=(n_runs, RUN_FIELDS)
-        The record, the bin, and the start and the end in the content, of each run of rows in a bin.
-    windows : ndarray, dtype=int64, shape=(n_windows,)
-        The first byte of the rows that overlap each window, of all records one after the other.
-    window_starts : ndarray, dtype=int64, shape=(n_records + 1,)
-        The first window of each record.
-    counts : ndarray, dtype=int64, shape=(n_records + 1, COUNTS)
-        The begin and the end in the content of the rows of each record, and how many are mapped
-        and not; for the last one, of the rows without a place.
+    `depth` is the number of levels of bins below the first one. `runs` have the record, the bin,
+    and the start and the end in the content of each run of rows in a bin. `windows` are the first
+    byte of the rows that overlap each window, of all records one after the other, and
+    `window_starts` the first window of each record. `counts` have the begin and the end in the
+    content of the rows of each record, and how many are mapped and not; for the last one, of the
+    rows without a place.
     """
 
     depth: int
@@ -181,7 +173,7 @@ class RowIndexer:
             self._runs[merged.begin] = np.concatenate(runs)
 
     def found(self) -> IndexedRows:
-        """Return all that the index tells, after the last range."""
+        """Return the content of the index, after the last range."""
         runs = [np.empty((0, RUN_FIELDS), dtype=np.int64)]
         runs += [self._runs[begin] for begin in sorted(self._runs)]
         return IndexedRows(
@@ -278,7 +270,7 @@ def _bins_of(runs: Int64Array, begins: UInt64Array, ends: UInt64Array) -> _Bins:
 
 
 def _counts_of(found: IndexedRows, record: int, bounds: UInt64Array, kind: str) -> bytes:
-    """Return the bin that is none: it tells the range and the counts of a record."""
+    """Return the pseudo-bin, which holds the range and the counts of a record."""
     number = ((1 << 3 * (found.depth + 1)) - 1) // 7 + 1
     loffset = b"" if kind == BAI else _COUNT.pack(0)
     text = struct.pack("<I", number) + loffset + _NUMBER.pack(2)

@@ -1,34 +1,129 @@
-"""Keeps the records of a whole file of BAM until their order is known.
+"""Keeps the records of a whole file of BAM until their order is known, and merges sorted ones.
 
 Records stay where they were made as long as memory lasts. Then those in memory are sorted and
 appended to a temporary file, as a run: what a part of the output needs of a run lies together.
+Sorted tables are merged range by range, each range by itself, in any thread.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 import numpy as np
 
 from mummergpu.errors import OutputError
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
-from mummergpu.output.sorting.merging import MergedRows, RowRanges, Spread
-from mummergpu.output.sorting.radix_order import MOST_KEYS
+from mummergpu.output.bytes.texts import OVERSHOOT, TextArray
 from mummergpu.output.sorting.row_tables import (
+    FIELDS,
     KEY,
+    MOST_KEYS,
     NUMBER,
     PLACE,
     RowTable,
+    collect_rows,
+    cut_rows,
     gather_records,
+    order_rows,
+    radix_order,
     sizes_of,
 )
-from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
+
+Spread = Callable[[Callable[[int], None], Iterable[int]], Iterator[Any]]
+"""Calls a function for each of some numbers: `map`, or that of a pool of threads."""
+
+_RANGE_ROWS: Final = 1 << 16
+"""About the rows of a range: what sorts them fits the second cache."""
+
+_MOST_RANGES: Final = 1 << 12
+
+_SAMPLES: Final = 32
+"""How many keys are looked at for each range, to choose where it begins."""
+
+
+@frozen
+class MergedRows:
+    """The rows of a range in the order of their keys.
+
+    `ends` says where the record of each one ends, if those of all ranges are joined, and `begin`
+    where the first one begins.
+    """
+
+    rows: RowTable
+    ends: Int64Array
+    begin: int
+
+
+class RowRanges:
+    """The rows of sorted tables, divided into ranges; equal ones stay in the order of the tables.
+
+    The ranges have about as many rows each, also if many rows are equal. `begins` has where the
+    first record of each range begins, and the last one of all ends.
+    """
+
+    def __init__(self, tables: Sequence[RowTable], begin: int, spread: Spread) -> None:
+        # Their memory must stay where the addresses are.
+        self._tables = tables
+        keys, owners = _bounds_of(tables)
+        cuts = np.empty((len(tables), keys.size + 1), dtype=np.int64)
+        sizes = np.empty((len(tables), keys.size), dtype=np.int64)
+
+        def cut(table: int) -> None:
+            cut_rows(tables[table], table, keys, owners, cuts[table], sizes[table])
+
+        for _ in spread(cut, range(len(tables))):
+            pass
+        self._keys = keys
+        self._cuts = np.ascontiguousarray(cuts.T)
+        self._addresses = np.array([table.ctypes.data for table in tables], dtype=np.int64)
+        self.begins = np.full(keys.size + 1, begin, dtype=np.int64)
+        self.begins[1:] += np.cumsum(sizes.sum(axis=0))
+
+    @property
+    def count(self) -> int:
+        """The number of ranges, at least 1."""
+        return self._keys.size
+
+    def merged(self, number: int) -> MergedRows:
+        """Return the rows of a range in order; any thread may call this."""
+        firsts, lasts = self._cuts[number : number + 2]
+        rows = np.empty((int((lasts - firsts).sum()), FIELDS), dtype=np.int64)
+        collect_rows(rows.reshape(-1).view(np.uint8), self._addresses, firsts, lasts)
+        keys = (rows[:, KEY] - self._keys[number]).view(np.uint64)
+        order, _ = radix_order(keys, int(keys.max(initial=0)).bit_length())
+        ordered, ends = np.empty_like(rows), np.empty(rows.shape[0], dtype=np.int64)
+        begin = int(self.begins[number])
+        order_rows(ordered, ends, rows, order, begin)
+        return MergedRows(ordered, ends, begin)
+
+
+def _bounds_of(tables: Sequence[RowTable]) -> tuple[Int64Array, Int64Array]:
+    """Return the first key of each range, and the first table that has rows of this key in it."""
+    firsts = np.cumsum([0, *(table.shape[0] for table in tables)])
+    ranges = min(int(firsts[-1]) // _RANGE_ROWS + 1, _MOST_RANGES)
+    step = int(firsts[-1]) // (ranges * _SAMPLES) + 1
+    # Every `step`th row of all tables: of many small ones, not always the first row.
+    samples = [
+        table[-first % step :: step, KEY]
+        for table, first in zip(tables, firsts[:-1].tolist(), strict=True)
+    ]
+    keys = np.concatenate([np.empty(0, dtype=np.int64), *samples])
+    owners = np.repeat(np.arange(len(tables)), [sample.size for sample in samples])
+    order = np.argsort(keys, kind="stable")
+    chosen = order[np.arange(1, ranges) * order.size // ranges]
+    bounds = np.zeros((2, ranges), dtype=np.int64)
+    bounds[:, 1:] = keys[chosen], owners[chosen]
+    is_new = np.append(True, np.any(bounds[:, 1:] != bounds[:, :-1], axis=0))
+    first, second = np.ascontiguousarray(bounds[:, is_new])
+    return first, second
+
 
 _RUN_PIECE_BYTES: Final = 8 << 20
 
@@ -142,7 +237,7 @@ class RecordStore:
 
 
 def _pieces(merged: MergedRows, size: int) -> Iterator[tuple[RowTable, int]]:
-    """Yield rows whose records have about so many bytes, at least one row each, and the bytes."""
+    """Yield rows whose records have about `size` bytes, at least one row each, and the bytes."""
     first, before, ends = 0, merged.begin, merged.ends
     while first < ends.size:
         last = max(first + 1, int(np.searchsorted(ends, before + size, side="right")))

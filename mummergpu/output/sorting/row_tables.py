@@ -1,4 +1,4 @@
-"""What is kept of each record until all are sorted, and the compiled loops that sort it.
+"""What is kept of each record until all are sorted, and the loops that sort it by place.
 
 A row of a table is 32 bytes, and moves as a whole.
 """
@@ -10,12 +10,132 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from mummergpu.output.bytes.text_stores import TextArray
-from mummergpu.output.sorting.places import SpanArray
-from mummergpu.output.sorting.radix_order import KeyArray, OrderArray, radix_order
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.output.bytes.texts import TextArray
+from mummergpu.output.records.rows import UNMAPPED
+from mummergpu.output.records.sam_fields import TAKES_REFERENCE
+from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, jit
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, prefetch_address, types
+
+KeyArray = UInt64Array
+OrderArray = UInt32Array
+
+MOST_KEYS: Final = 1 << 32
+"""The most numbers that can be sorted."""
+
+_DIGIT_BITS: Final = 11
+"""The bits of a digit: the places of its values fit the first cache."""
+
+_DIGIT_VALUES: Final = 1 << _DIGIT_BITS
+
+
+def radix_order(
+    keys: KeyArray, bits: int, order: OrderArray | None = None
+) -> tuple[OrderArray, KeyArray]:
+    """Return the order that sorts numbers; equal ones stay in the order in which they are.
+
+    It takes 24 bytes for each number meanwhile.
+    """
+    if order is None:
+        order = np.arange(keys.size, dtype=np.uint32)
+        source = keys.copy()
+    else:
+        # Indexing would keep the lock of the interpreter.
+        source = np.take(keys, order)
+    target, target_order = np.empty_like(source), np.empty_like(order)
+    for shift in range(0, bits, _DIGIT_BITS):
+        places = np.zeros(_DIGIT_VALUES, dtype=np.int64)
+        if scatter_by_digit(source, order, target, target_order, places, shift):
+            source, target = target, source
+            order, target_order = target_order, order
+    return order, source
+
+
+@jit
+def scatter_by_digit(
+    keys: KeyArray,
+    order: OrderArray,
+    target: KeyArray,
+    target_order: OrderArray,
+    places: Int64Array,
+    shift: int,
+) -> bool:
+    """Sort numbers by one digit; return whether that changes anything."""
+    bits = np.uint64(shift)
+    last = np.uint64(places.size - 1)
+    for key in range(keys.size):
+        places[keys[as_index(key)] >> bits & last] += 1
+    total = 0
+    for digit in range(places.size):
+        count = places[as_index(digit)]
+        if count == keys.size:
+            return False
+        places[as_index(digit)] = total
+        total += count
+    for key in range(keys.size):
+        number = keys[as_index(key)]
+        digit = as_int64(number >> bits & last)
+        place = places[as_index(digit)]
+        places[as_index(digit)] = place + 1
+        target[as_index(place)] = number
+        target_order[as_index(place)] = order[as_index(key)]
+    return True
+
+
+NOT_MAPPED: Final = 0
+"""The span of a row that is not mapped."""
+
+SpanArray = UInt32Array
+
+
+@frozen
+class Axis:
+    """The records of a header one after the other.
+
+    `starts` has the begin of each, and the end of the last one: the key of what has no place.
+    `by_reference` has the begin of each record of the reference, empty ones included.
+    """
+
+    starts: Int64Array
+    by_reference: Int64Array
+    lengths: Int64Array
+
+    @property
+    def bits(self) -> int:
+        """The bits of the largest key."""
+        return int(self.starts[-1]).bit_length()
+
+
+def axis_of(reference: Reference) -> Axis:
+    """Return the axis of the records of a reference, without those that have no base."""
+    lengths = reference.record_lengths.astype(np.int64)
+    starts = np.zeros(lengths.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    has_bases = lengths > 0
+    return Axis(
+        np.append(starts[:-1][has_bases], starts[-1]), starts[:-1].copy(), lengths[has_bases]
+    )
+
+
+def keys_of(columns: AlignmentColumns, axis: Axis) -> KeyArray:
+    """Return the keys that sort alignments by their places."""
+    places = axis.by_reference[columns.records] + columns.positions
+    return np.where(columns.records >= 0, places, axis.starts[-1]).astype(np.uint64)
+
+
+def spans_of_rows(columns: AlignmentColumns) -> SpanArray:
+    """Return the bases of the reference that alignments take."""
+    operations = columns.cigars.astype(np.int64)
+    takes = (TAKES_REFERENCE >> (operations & 15)) & 1
+    ends = np.zeros(operations.size + 1, dtype=np.int64)
+    np.cumsum((operations >> 4) * takes, out=ends[1:])
+    spans = np.diff(ends[columns.cigar_offsets])
+    is_mapped = columns.flags & UNMAPPED == 0
+    return np.where(is_mapped, np.maximum(spans, 1), NOT_MAPPED).astype(np.uint32)
+
 
 STEP: Final = 32
 """The bytes that `copy_step` copies."""
@@ -50,15 +170,8 @@ def _generate_prefetch(typing_context: Any, address: Any) -> Any:
     """Prefetch the cache line of an address in memory, which need not be readable."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        byte_pointer = ir.IntType(8).as_pointer()
-        integer = ir.IntType(32)
-        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, integer, integer, integer])
-        function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(
-            builder.module, function_type, "llvm.prefetch.p0"
-        )
-        pointer = builder.inttoptr(arguments[0], byte_pointer)
-        # Prefetch for reading (0), into all caches (3), as data (1).
-        builder.call(function, [pointer, *(ir.Constant(integer, value) for value in (0, 3, 1))])
+        pointer = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        prefetch_address(builder, pointer)
         return context.get_dummy_value()
 
     return types.void(types.int64), generate

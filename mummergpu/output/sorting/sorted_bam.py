@@ -10,25 +10,27 @@ from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import WrittenColumns
-from mummergpu.output.alignments.read_rows import (
-    AlignmentSink,
-    ReadsWithQualities,
-    columns_of,
-)
+from mummergpu.output.alignments.read_rows import AlignmentSink, columns_of
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
-from mummergpu.output.bytes.text_stores import OVERSHOOT, TextArray
+from mummergpu.output.bytes.texts import OVERSHOOT, TextArray
+from mummergpu.output.options import SortOptions
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.sink import Emit
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes, index_kind
-from mummergpu.output.sorting.duplicates import DuplicateFinder
-from mummergpu.output.sorting.merging import MergedRows, RowRanges
-from mummergpu.output.sorting.options import SortOptions
-from mummergpu.output.sorting.places import axis_of, keys_of, spans_of_rows
-from mummergpu.output.sorting.record_store import RecordStore
-from mummergpu.output.sorting.row_tables import NUMBER, PLACE, RowTable, row_table
-from mummergpu.output.sorting.templates import TemplateArrays
+from mummergpu.output.sorting.duplicates import DuplicateFinder, Templates
+from mummergpu.output.sorting.record_store import MergedRows, RecordStore, RowRanges
+from mummergpu.output.sorting.row_tables import (
+    NUMBER,
+    PLACE,
+    RowTable,
+    axis_of,
+    keys_of,
+    row_table,
+    spans_of_rows,
+)
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.ordered_map import ordered_results
@@ -106,21 +108,11 @@ class SortedContent:
 
 @frozen
 class PreparedRows:
-    """The alignments of a block, as they are kept.
-
-    Attributes
-    ----------
-    texts : list of ndarray, dtype=uint8
-        Their records.
-    rows : ndarray, dtype=int64
-        What is known of each record (`row_tables.row_table`).
-    templates : tuple of ndarray or None
-        What decides which of them are duplicates; None if that is not asked.
-    """
+    """The records of a block as they are kept, their table, and their templates for duplicates."""
 
     texts: list[TextArray]
     rows: RowTable
-    templates: TemplateArrays | None
+    templates: Templates | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let another process have them: there, the records lie elsewhere in memory."""
@@ -136,9 +128,7 @@ class PreparedRows:
         return _moved_rows, (joined, rows, self.templates)
 
 
-def _moved_rows(
-    joined: ByteArray, rows: RowTable, templates: TemplateArrays | None
-) -> PreparedRows:
+def _moved_rows(joined: ByteArray, rows: RowTable, templates: Templates | None) -> PreparedRows:
     """Return rows whose places are counted from the beginning of their joined records."""
     text = np.empty(joined.size + OVERSHOOT, dtype=np.uint8)[: joined.size]
     text[:] = joined
@@ -172,7 +162,7 @@ class SortedBamSink(AlignmentSink[PreparedRows]):
         self._store = RecordStore(options.by_coordinate, options.memory_bytes, options.folder)
         self._duplicates = DuplicateFinder(self._axis) if options.mark_duplicates else None
 
-    def prepare(self, reads: ReadsWithQualities, columns: WrittenColumns) -> PreparedRows:
+    def prepare(self, reads: ReadBlock, columns: WrittenColumns) -> PreparedRows:
         """Return the records of a block (`Sink.prepare`)."""
         with self._stats.stage("format"):
             rows = columns_of(columns)

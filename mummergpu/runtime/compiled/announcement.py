@@ -10,34 +10,12 @@ REPORT_SECONDS: Final = 10.0
 """The seconds of compiling between two reports."""
 
 
-class _Listener:
-    def __init__(
-        self,
-        announce: Callable[[], None],
-        after: float,
-        go_on: Callable[[int, float], None] | None,
-    ) -> None:
-        self._announce: Callable[[], None] | None = announce
-        self._go_on = go_on
-        self._next = after
-
-    def hear(self, functions: int, seconds: float) -> None:
-        if seconds < self._next:
-            return
-        self._next = seconds + REPORT_SECONDS
-        if self._announce is not None:
-            self._announce()
-            self._announce = None
-        elif self._go_on is not None:
-            self._go_on(functions, seconds)
-
-
 class Compilation:
     """Adds up what this process compiles; numba compiles one function at a time."""
 
     def __init__(self) -> None:
         self.functions = 0
-        self._listeners: list[_Listener] = []
+        self._waiting: list[tuple[float, Callable[[int, float], None]]] = []
         self._seconds = 0.0
         self._begin = 0.0
 
@@ -52,12 +30,25 @@ class Compilation:
         It is called after some seconds of compiling. `go_on` is then called every ten seconds of
         compiling, with how many functions this process has compiled, and for how many seconds.
         """
-        self._listeners.append(_Listener(announce, after, go_on))
+
+        def repeat(functions: int, seconds: float) -> None:
+            assert go_on is not None
+            go_on(functions, seconds)
+            self._waiting.append((seconds + REPORT_SECONDS, repeat))
+
+        def first(_functions: int, seconds: float) -> None:
+            announce()
+            if go_on is not None:
+                self._waiting.append((seconds + REPORT_SECONDS, repeat))
+
+        self._waiting.append((after, first))
 
     def begin(self) -> None:
         """Announce that a function is going to be compiled."""
-        for listener in self._listeners:
-            listener.hear(self.functions, self._seconds)
+        due = [one for one in self._waiting if self._seconds >= one[0]]
+        self._waiting = [one for one in self._waiting if self._seconds < one[0]]
+        for _, call in due:
+            call(self.functions, self._seconds)
         self._begin = perf_counter()
 
     def end(self) -> None:

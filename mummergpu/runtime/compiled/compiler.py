@@ -45,12 +45,8 @@ _WORD_BYTES: Final = 8
 def compile_image(callee: Callee, types: str) -> bytes:
     """Return the image of a function for types of arguments (`signatures.flatten`).
 
-    Raises
-    ------
-    UnsuitedValueError, UnsuitedCodeError
-        If there can be no image.
-    NumbaError
-        If the function cannot be compiled.
+    `UnsuitedValueError` or `UnsuitedCodeError` if there can be none; `NumbaError` if the function
+    cannot be compiled.
     """
     kinds = types_of_text(types)
     with global_compiler_lock:

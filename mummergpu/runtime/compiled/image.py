@@ -35,16 +35,10 @@ _loaded: Final[list[mmap.mmap]] = []
 class MachineImage(NamedTuple):
     """The machine code of one function, and what has to be filled in when it is loaded.
 
-    Attributes
-    ----------
-    content : bytes
-        Code and constants, to be loaded at the beginning of a page of memory.
-    entry : int
-        Where in `content` the function begins.
-    addresses : list of tuple of int
-        Where an address of `content` has to be written, and which: its distance from the start.
-    symbols : list of tuple of int and str
-        Where the address of a function of the C library has to be written, and of which.
+    `content` has code and constants, to be loaded at the beginning of a page of memory; the
+    function begins at `entry`. `addresses` say where an address of `content` has to be written, and
+    which: its distance from the start; `symbols` where that of a function of the C library, and of
+    which.
     """
 
     content: bytes
@@ -71,14 +65,10 @@ def pack_code(image: MachineImage, result: str) -> bytes:
 
 
 def load_code(packed: bytes, number_count: int) -> Call:
-    """Load a trusted image into memory; return what calls it with `number_count` numbers.
+    """Load a trusted image into memory; return a caller of it with `number_count` numbers.
 
-    Each number must fit an int64; otherwise `struct.error` is raised before the call.
-
-    Raises
-    ------
-    OSError
-        If the system does not let memory be executed.
+    Each number must fit an int64; otherwise `struct.error` is raised before the call. `OSError` if
+    the system does not let memory be executed.
     """
     header, content = packed.split(b"\n", 1)
     facts = json.loads(header)

@@ -125,7 +125,7 @@ class LazyFunction(LazyObject):
         return dispatcher_of(function, self._inlined)
 
     def _first_call(self, types: str, number_count: int) -> Call:
-        """Return what calls the function with some types: a kept image, or one compiled now."""
+        """Return a caller of the function for some types: a kept image, or one compiled now."""
         if types in self._without_image or not usable_levels():
             raise UnsuitedValueError
         try:

@@ -14,11 +14,9 @@ from typing import Final
 
 from mummergpu.runtime.processors import first_processor
 
-_V2: Final = frozenset(
-    {b"pni", b"ssse3", b"sse4_1", b"sse4_2", b"popcnt", b"cx16", b"lahf_lm"},
-)
+_V2: Final = frozenset({b"pni", b"ssse3", b"sse4_1", b"sse4_2", b"popcnt", b"cx16", b"lahf_lm"})
 _V3: Final = _V2 | {
-    *(b"avx", b"avx2", b"bmi1", b"bmi2", b"f16c", b"fma", b"abm", b"movbe", b"xsave"),
+    *(b"avx", b"avx2", b"bmi1", b"bmi2", b"f16c", b"fma", b"abm", b"movbe", b"xsave")
 }
 _V4: Final = _V3 | {b"avx512f", b"avx512bw", b"avx512cd", b"avx512dq", b"avx512vl"}
 
@@ -27,9 +25,7 @@ LEVELS: Final = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x86-64-v2": _V2}
 
 PREFIX: Final = "NUMBA_"
 _SETTINGS_FILE: Final = ".numba_config.yaml"
-_NOT_OF_CODE: Final = frozenset(
-    {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"},
-)
+_NOT_OF_CODE: Final = frozenset({"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER"})
 
 _compiled_for: list[str] = []
 

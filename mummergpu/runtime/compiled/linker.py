@@ -67,10 +67,7 @@ def target_machine(opt: int = 3) -> Any:
 def image_of(object_file: bytes) -> MachineImage:
     """Link an object file with position-independent code in itself; it begins with `ENTRY`.
 
-    Raises
-    ------
-    UnsuitedCodeError
-        If the file has something in it that an image cannot have.
+    `UnsuitedCodeError` if the file has something in it that an image cannot have.
     """
     try:
         image = _Linker(object_file).image()

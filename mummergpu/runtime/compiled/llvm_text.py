@@ -34,7 +34,7 @@ compiled_count = 0
 
 
 def compiled_text(text: str, number_count: int) -> Call:
-    """Return what calls the function of a text with a list of `number_count` numbers.
+    """Return a caller of the function of a text, with a list of `number_count` numbers.
 
     The call releases the interpreter's lock. The image of an earlier run is used if there is one.
     """
@@ -80,7 +80,7 @@ def _optimised(text: str) -> tuple[Any, Any]:
 
 
 def _in_this_process(module: Any, machine: Any, number_count: int) -> Call:
-    """Return what calls code that LLVM has loaded itself, where images cannot be loaded."""
+    """Return a caller of code that LLVM has loaded itself, where images cannot be loaded."""
     from llvmlite import binding
 
     engine = binding.create_mcjit_compiler(module, machine)

@@ -19,12 +19,7 @@ INTEGER: Final = "i"
 BOOLEAN: Final = "?"
 NOTHING: Final = "-"
 
-_OF_SCALARS: Final = {
-    int: INTEGER,
-    np.int64: INTEGER,
-    bool: BOOLEAN,
-    np.bool_: BOOLEAN,
-}
+_OF_SCALARS: Final = {int: INTEGER, np.int64: INTEGER, bool: BOOLEAN, np.bool_: BOOLEAN}
 
 _OF_ARRAYS: Final[dict[tuple[np.dtype[Any], int], str]] = {}
 """The text for arrays of a type and a number of dimensions, as far as they have been used."""
@@ -40,10 +35,7 @@ class UnsuitedValueError(Exception):
 class Flattened:
     """An argument whose arrays many calls pass: its type and its numbers are found only once.
 
-    Raises
-    ------
-    UnsuitedValueError
-        If `flatten` does not know the value.
+    `UnsuitedValueError` if `flatten` does not know the value.
     """
 
     def __init__(self, value: Any) -> None:
@@ -58,12 +50,8 @@ def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
 
     An array is the object that owns its memory and the one that it is a part of (neither is given:
     nothing here counts references), its number of elements, the bytes of one, its address, shape
-    and strides. Arrays must live until the call has ended.
-
-    Raises
-    ------
-    UnsuitedValueError
-        If an argument is none that is known here.
+    and strides. Arrays must live until the call has ended. `UnsuitedValueError` if an argument is
+    none that is known here.
     """
     text = ""
     for value in arguments:
@@ -114,13 +102,7 @@ def _text_of_array(dtype: np.dtype[Any], dimensions: int) -> str:
 
 
 def text_of_result(kind: Any) -> str:
-    """Return `INTEGER`, `BOOLEAN` or `NOTHING` for numba's type of a result.
-
-    Raises
-    ------
-    UnsuitedValueError
-        If it is none of these.
-    """
+    """Return the text of numba's type of a result; raise UnsuitedValueError if it has none."""
     from numba import types
 
     found = {types.none: NOTHING, types.int64: INTEGER, types.boolean: BOOLEAN}.get(kind)
@@ -130,13 +112,7 @@ def text_of_result(kind: Any) -> str:
 
 
 def types_of_text(text: str) -> tuple[Any, ...]:
-    """Return numba's types for a text that `flatten` has returned.
-
-    Raises
-    ------
-    UnsuitedValueError
-        If the text names a class that is not to be found.
-    """
+    """Return numba's types for a text of `flatten`; UnsuitedValueError if a class is not found."""
     kinds, at = _read_types(text, 0)
     if at != len(text):
         raise UnsuitedValueError

@@ -64,18 +64,10 @@ class UnsafeFolderError(OSError):
 class CodeStore:
     """The images of some generations, in the first of several folders that can be used.
 
-    Parameters
-    ----------
-    places : sequence of str
-        The folders to write to, the best first; they need not exist. With none, nothing is kept.
-    generations : sequence of str
-        The names of the generations to load from; images are saved in the first.
-    report : callable
-        Is given a line for the user when a folder causes trouble for the first time.
-    packaged : sequence of str
-        Folders that are only loaded from.
-    maximum_bytes : int
-        The size of all generations in a folder above which the least recently used are removed.
+    Images are loaded from all `generations`, and saved in the first; with no `places`, nothing is
+    kept. `packaged` folders are only loaded from. `report` is given a line for the user when a
+    folder causes trouble for the first time. Above `maximum_bytes` in a folder, the least recently
+    used generations are removed.
     """
 
     def __init__(
@@ -343,7 +335,7 @@ def process_store() -> CodeStore:
 
 
 def on_cache_trouble(listener: Callable[[str], None]) -> None:
-    """Have `listener` told, in one line for each store, which folder of code causes trouble."""
+    """Give `listener` a line for each store about the folder of code that causes trouble."""
     _listeners[:] = [listener]
     while _unheard:
         listener(_unheard.pop(0))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mummergpu.errors import BackendError
-from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.studies.combinations import PlannedRun
+from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.progress import Messages
+from mummergpu.studies.combinations import PlannedRun, order_of_visits
 from mummergpu.studies.machine import device_facts, processor_facts
 from mummergpu.studies.profiles.data import (
     ProfileData,
@@ -31,8 +32,17 @@ from mummergpu.studies.profiles.policies import (
     filter_of,
     policy_of,
 )
-from mummergpu.studies.profiles.records import ProfileRun
-from mummergpu.studies.subject import KernelRecord, StudyRun, SweepMachine
+from mummergpu.studies.records import (
+    PROFILES,
+    KernelRecord,
+    ProfileInput,
+    ProfileRun,
+    ProfileSetup,
+    StudyRun,
+    SweepMachine,
+)
+from mummergpu.studies.sweeping import SweepFolder, Sweeping, still_missing
+from mummergpu.version import __version__
 
 if TYPE_CHECKING:
     from mummergpu.cuda.device import Device
@@ -40,31 +50,42 @@ if TYPE_CHECKING:
     from mummergpu.studies.profiles.device_scores import DeviceScores
 
 
-class ProfileBench(ABC):
-    """Compares a profile with proteins under any policy of a backend; it is a context manager."""
+class ProfileBench:
+    """Compares a profile with proteins under any policy: here, by all threads of the processor."""
 
-    backend_name: str
+    backend_name = "cpu"
 
     def __init__(self, data: ProfileData, executor: ThreadPoolExecutor) -> None:
         self._data = data
         self._executor = executor
         self._expected: dict[str, str] = {}
+        self._parts = parts_of(data.block)
 
-    @abstractmethod
     def suits(self, policy: str) -> bool:
         """Return whether the profile fits a policy."""
+        return True
 
-    @abstractmethod
     def compile(self, policies: Sequence[str]) -> None:
-        """Compile all that the policies need, several at a time."""
+        """Compile all that the policies need, several at a time; for the processor, nothing."""
 
-    @abstractmethod
     def load(self, policy: str, profile: bool = False) -> None:
         """Make ready for runs of a policy, and warm up."""
+        chosen = policy_of(policy)
+        assert isinstance(chosen, ProcessorPolicy)
+        registers = chosen.registers or None
+        self._work = processor_scores(self._data.filter, chosen.filter, registers)
+        self._work(self._data.block, self._parts[0])
 
-    @abstractmethod
     def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
         """Return the scores of a run, its seconds, its kernels, and how many were left."""
+
+        def timed(part: tuple[int, int]) -> tuple[Int64Array, float]:
+            began = time.perf_counter()
+            return self._work(self._data.block, part), time.perf_counter() - began
+
+        found = [*self._executor.map(timed, self._parts)]
+        scores = np.concatenate([scores for scores, _ in found])
+        return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
 
     def run(self, planned: PlannedRun, position: int) -> ProfileRun:
         """Make a run of the policy that is loaded; what it finds is hashed after it."""
@@ -85,7 +106,7 @@ class ProfileBench(ABC):
         )
 
     def fault(self, run: StudyRun, control: str | None) -> str | None:
-        """Return what is wrong with the scores of a run, or None."""
+        """Return a message if the scores of a run are wrong, or None."""
         kind = filter_of(policy_of(run.policy))
         if kind not in self._expected:
             found = self._data.expected(kind, self._executor.map)
@@ -94,52 +115,8 @@ class ProfileBench(ABC):
             return None
         return "finds other scores than the filter of the processor; please report this"
 
-    @abstractmethod
     def close(self) -> None:
         """Give back what was opened."""
-
-
-class ProcessorBench(ProfileBench):
-    """The filters of the processor, with all threads."""
-
-    backend_name = "cpu"
-
-    def __init__(self, data: ProfileData, executor: ThreadPoolExecutor) -> None:
-        super().__init__(data, executor)
-        self._parts = parts_of(data.block)
-
-    def suits(self, policy: str) -> bool:
-        """Return True."""
-        return True
-
-    def compile(self, policies: Sequence[str]) -> None:
-        """Compile nothing: the first use does."""
-
-    def load(self, policy: str, profile: bool = False) -> None:
-        """Take the policy's filter, and compare a part of the proteins."""
-        chosen = policy_of(policy)
-        assert isinstance(chosen, ProcessorPolicy)
-        registers = chosen.registers or None
-        self._work = processor_scores(self._data.filter, chosen.filter, registers)
-        self._work(self._data.block, self._parts[0])
-
-    def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
-        """Compare all proteins."""
-        found = [*self._executor.map(partial(_timed, self._work, self._data.block), self._parts)]
-        scores = np.concatenate([scores for scores, _ in found])
-        return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
-
-    def close(self) -> None:
-        """Do nothing: nothing was opened."""
-
-
-def _timed(
-    work: Callable[[ProteinBlock, tuple[int, int]], Int64Array],
-    block: ProteinBlock,
-    part: tuple[int, int],
-) -> tuple[Int64Array, float]:
-    began = time.perf_counter()
-    return work(block, part), time.perf_counter() - began
 
 
 class DeviceBench(ProfileBench):
@@ -148,17 +125,11 @@ class DeviceBench(ProfileBench):
     backend_name = "cuda"
 
     def __init__(
-        self,
-        data: ProfileData,
-        executor: ThreadPoolExecutor,
-        device: Device,
-        cache: KernelCache,
+        self, data: ProfileData, executor: ThreadPoolExecutor, device: Device, cache: KernelCache
     ) -> None:
         from mummergpu.studies.profiles.device_scores import DeviceScores
 
         super().__init__(data, executor)
-        self._architecture = device.architecture
-        self._cache = cache
         self._scores: DeviceScores = DeviceScores(device, cache, data)
 
     def suits(self, policy: str) -> bool:
@@ -167,15 +138,8 @@ class DeviceBench(ProfileBench):
 
     def compile(self, policies: Sequence[str]) -> None:
         """Compile the programs of all policies, several at a time."""
-        from mummergpu.cuda.sources import read_sources
-
-        sources = read_sources()
-        programs = {self._scores.program_of(device_policy_of(code)) for code in policies}
-
-        def compile_one(program: object) -> None:
-            self._cache.cubin(sources, program, self._architecture)  # type: ignore[arg-type]
-
-        list(self._executor.map(compile_one, programs - {None}))
+        programs = {self._scores.program_of(device_policy_of(code)) for code in policies} - {None}
+        list(self._executor.map(self._scores.programs.cubin, programs))
 
     def load(self, policy: str, profile: bool = False) -> None:
         """Upload what a policy needs, and run it once."""
@@ -210,7 +174,7 @@ class ProfileMachine:
     """The backend of a study of profiles; it is a context manager.
 
     `backend` is ``cpu`` or ``cuda``. If a device is asked for and is not available, entering raises
-    `BackendError`; what ``auto`` lacks, `notice` is told.
+    `BackendError`; `notice` receives what ``auto`` lacks.
     """
 
     def __init__(self, options: DeviceOptions, notice: Callable[[str], None]) -> None:
@@ -251,7 +215,80 @@ class ProfileMachine:
         return device_facts(self._options.number, self._device[0], threads, {})
 
     def bench(self, data: ProfileData) -> ProfileBench:
-        """Return what measures a data set; the caller closes it."""
+        """Return the bench of a data set; the caller closes it."""
         if self._device is None:
-            return ProcessorBench(data, self.executor)
+            return ProfileBench(data, self.executor)
         return DeviceBench(data, self.executor, *self._device)
+
+
+@frozen
+class ProfileSweepOptions:
+    """What a sweep measures, and how often: as `layout_sweep.SweepOptions`."""
+
+    policies: tuple[str, ...]
+    runs: int = 5
+    control_runs: int = 10
+    seed: int = 1
+
+
+def sweep(
+    data: ProfileData,
+    options: ProfileSweepOptions,
+    machine: ProfileMachine,
+    folder: Path,
+    progress: Messages,
+) -> int:
+    """Measure policies on a data set; return how many runs were made now.
+
+    Policies that a profile does not fit are left out. `InputError` is raised if the folder holds a
+    sweep of something else, and `BackendError` if scores differ from those of the processor.
+    """
+    with ExitStack() as stack:
+        records = stack.enter_context(SweepFolder(folder, PROFILES))
+        bench = machine.bench(data)
+        stack.callback(bench.close)
+        codes = tuple(code for code in options.policies if bench.suits(code))
+        date = datetime.now(UTC).date().isoformat()
+        records.begin(
+            ProfileSetup(
+                program=f"mummergpu {__version__}",
+                date=date if records.setup is None else records.setup.date,
+                policies=codes,
+                runs=options.runs,
+                control_runs=options.control_runs,
+                seed=options.seed,
+                profile=False,
+                machine=machine.facts(),
+                input=input_of(data),
+            )
+        )
+        control = PROFILES.controls[machine.backend]
+        visits = order_of_visits(
+            codes, options.runs, 1, options.control_runs, options.seed, False, control
+        )
+        missing = still_missing(visits, records)
+        if not missing:
+            return 0
+        where = "the processor" if machine.backend == "cpu" else machine.facts().device
+        text = f"mummergpu: {data.name}: preparing {len(codes)} policies of {where}"
+        progress.write_line(text)
+        bench.compile(codes)
+        total = sum(map(len, visits))
+        done = total - sum(map(len, missing))
+        made = Sweeping(data.name, bench, records, progress, done, total)
+        made.measure(missing, (control,))
+        return made.count
+
+
+def input_of(data: ProfileData) -> ProfileInput:
+    """Return the record of a data set."""
+    return ProfileInput(
+        name=data.name,
+        digest=data.digest(),
+        nodes=data.nodes,
+        proteins=int(data.sizes.size),
+        residues=int(data.block.codes.size),
+        longest=data.longest,
+        median_length=int(np.median(data.sizes)),
+        left_out=data.left_out,
+    )

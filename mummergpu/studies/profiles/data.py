@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.errors import OptionError
+from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import LANES, filter_by_msv, find_cells, striped_bytes
-from mummergpu.hmm.device_tables import (
-    LOWEST_FLOOR,
-    word_floor,
-    word_overflow,
-    words_fit,
-)
-from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
+from mummergpu.hmm.filter_programs import LOWEST_FLOOR, word_floor, word_overflow, words_fit
+from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
+from mummergpu.hmm.profiles import read_profiles
 from mummergpu.hmm.proteins import ProteinBlock, are_marks
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
+from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 
 MapFunction = Callable[..., Iterable[Any]]
 
 _PART_RESIDUES: Final = 1 << 18
-"""A task of the processor compares about so many."""
+"""About how many residues a task of the processor compares."""
 
 
 @frozen
 class ProfileData:
-    """What the runs of a study compare: a profile with proteins, none of them empty or with marks.
-
-    Attributes
-    ----------
-    left_out : int
-        The proteins that were left out, because only HMMER's own arithmetic knows their marks.
-    """
+    """What the runs of a study compare: a profile and proteins, none empty or with marks."""
 
     name: str
     filter: ProfileFilter
     block: ProteinBlock
+    # The proteins that were left out, because only HMMER's own arithmetic knows their marks.
     left_out: int = 0
 
     @property
@@ -99,7 +91,7 @@ class ProfileData:
         return np.where(overflow, word_filter.OVERFLOW, np.maximum(scores, lowest))
 
     def expected(self, kind: str, map_function: MapFunction) -> Int64Array:
-        """Return what the filter of the processor finds, settled."""
+        """Return the scores of the processor's filter, settled."""
         work = processor_scores(self.filter, kind)
         parts = [*map_function(partial(work, self.block), parts_of(self.block))]
         return self.settled(kind, np.concatenate(parts))
@@ -137,7 +129,7 @@ def parts_of(block: ProteinBlock) -> list[tuple[int, int]]:
 def processor_scores(
     one: ProfileFilter, kind: str, registers: int | None = None
 ) -> Callable[[ProteinBlock, tuple[int, int]], Int64Array]:
-    """Return what computes the scores of a range of proteins with a filter of the processor.
+    """Return a function for the scores of a range of proteins, by a filter of the processor.
 
     `registers` is how many a part of SSV's row may have; None: as a search has them.
     """
@@ -165,3 +157,35 @@ def processor_scores(
         return found
 
     return cells
+
+
+def read_profile_data(
+    profiles: str,
+    proteins: Sequence[str],
+    any_letters: bool = False,
+    warn: Callable[[str], None] = lambda line: None,
+) -> list[ProfileData]:
+    """Return a data set for each profile of a file, with all proteins of some files.
+
+    `InputError` says that a file cannot be read, is not valid or has nothing to measure with;
+    `OptionError` that filters of 16 bits do not suit a profile.
+    """
+    rules = ProteinRules(any_letters=any_letters, no_empty=True)
+    blocks = [*ProteinFiles(proteins, rules).blocks(warn=warn)]
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    codes = np.concatenate([block.codes for block in blocks])
+    block = ProteinBlock(codes, np.concatenate([[0], np.cumsum(sizes)]))
+    those = suitable(block)
+    if not those.any():
+        raise InputError("has no proteins to measure with", proteins[0])
+    left_out = int(np.count_nonzero(~those))
+    block = chosen(block, those)
+    found = [
+        ProfileData(one.name, ProfileFilter(one, FilterThresholds()), block, left_out)
+        for one in read_profiles(profiles)
+    ]
+    if not found:
+        raise InputError("has no profiles", profiles)
+    for data in found:
+        data.check()
+    return found

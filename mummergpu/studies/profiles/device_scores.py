@@ -8,19 +8,24 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
-from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
-from mummergpu.cuda.sources import read_sources
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_tables import byte_table, word_floor, word_overflow, word_table
 from mummergpu.hmm.device_work import items_of
-from mummergpu.hmm.filter_programs import SEQUENCE_PROGRAM, WORD_RESIDUES, RowProgram
-from mummergpu.hmm.filters import lengths_up_to
-from mummergpu.hmm.tables import word_moves
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_programs import (
+    SEQUENCE_PROGRAM,
+    WORD_RESIDUES,
+    RowProgram,
+    byte_table,
+    word_floor,
+    word_overflow,
+    word_table,
+)
+from mummergpu.hmm.filter_variants import (
     CONSTANT_BYTES,
     TILE_THREADS,
     WORD_AGAIN,
+    RowPolicy,
     ThreadPolicy,
     block_shape,
     border_rows,
@@ -36,7 +41,8 @@ from mummergpu.hmm.thread_filter_variants import (
     tile_steps,
     tile_table,
 )
-from mummergpu.hmm.warp_filter_variants import RowPolicy
+from mummergpu.hmm.filters import lengths_up_to
+from mummergpu.hmm.tables import word_moves
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.studies.profiles.data import ProfileData
 from mummergpu.studies.profiles.policies import DevicePolicy
@@ -82,25 +88,18 @@ class Scored(NamedTuple):
 class DeviceScores:
     """A profile and proteins on a device, which is current while this is used.
 
-    Nothing that a policy needs is uploaded while kernels are timed. `close` gives all memory back.
-    With `as_searched`, proteins that a policy takes as they were read lie as those of a search,
-    which are sorted.
+    Nothing that a policy needs is uploaded while kernels are timed.
     """
 
-    def __init__(
-        self, device: Device, cache: KernelCache, data: ProfileData, as_searched: bool = False
-    ) -> None:
+    def __init__(self, device: Device, cache: KernelCache, data: ProfileData) -> None:
         self._device = device
-        self._cache = cache
+        self.programs = Programs(device, cache)
         self._data = data
-        self._as_read = "p" if as_searched else "r"
-        self._sources = read_sources()
         self._stack = ExitStack()
         self._stream = device.new_stream()
         self._stack.callback(self._stream.free)
         self._own = ExitStack()
         self._stack.callback(lambda: self._own.close())
-        self._programs: dict[ProgramSource, Program] = {}
         self._layouts: dict[str, Layout] = {}
         longest = data.longest
         self._count = data.sizes.size
@@ -139,13 +138,9 @@ class DeviceScores:
     def prepare(self, policy: DevicePolicy) -> _Prepared:
         """Upload what a policy needs; what the last one needed is freed."""
         self._own.close()
-        source = self.program_of(policy)
-        if source is None:
-            raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
-        program = self._loaded(source)
+        program = self.programs.load(self._needed(policy))
         if isinstance(policy, ThreadPolicy):
-            kind = policy.sequences
-            layout = self.layout(self._as_read if kind == "r" else kind)
+            layout = self.layout(policy.sequences)
             if policy.is_tiled:
                 launch = self._tiles(policy, program, layout)
                 return _Prepared("V", layout, launch, program)
@@ -194,7 +189,7 @@ class DeviceScores:
         places[packed.order] = np.arange(self._count)
         own = places[layout.order[again]]
         order = np.argsort(own)
-        program = self._loaded(self._needed(AGAIN))
+        program = self.programs.load(self._needed(AGAIN))
         with ExitStack() as stack:
             first, lengths = (
                 self._upload(array[own[order]], stack) for array in self._packed_places
@@ -258,7 +253,7 @@ class DeviceScores:
             codes = self._upload(block.codes, stack)
             begins = self._upload(block.offsets[order].astype(np.uint64), stack)
             own = packed, self._upload(firsts, stack), self._upload(lengths, stack)
-            program = self._loaded(SEQUENCE_PROGRAM)
+            program = self.programs.load(SEQUENCE_PROGRAM)
             blocks = min(-(-order.size // 8), 4 * self._device.resident_blocks)
             arguments = (codes, begins, *own, order.size)
             self._stream.launch(program, "pack_sequences", blocks, arguments)
@@ -302,11 +297,7 @@ class DeviceScores:
         return Launch(program, TILES, blocks, arguments, block_shape(policy, self._data.nodes))
 
     def _groups(
-        self,
-        policy: RowPolicy,
-        program: Program,
-        layout: Layout,
-        stack: ExitStack | None = None,
+        self, policy: RowPolicy, program: Program, layout: Layout, stack: ExitStack | None = None
     ) -> Launch:
         found = self._row_program(policy)
         assert found is not None
@@ -341,12 +332,6 @@ class DeviceScores:
         values[words - special.size :] = special
         self._stream.copy_in(program.symbol("constant_steps"), values.view(np.uint8))
         self._stream.synchronize()
-
-    def _loaded(self, source: ProgramSource) -> Program:
-        if source not in self._programs:
-            cubin = self._cache.cubin(self._sources, source, self._device.architecture)
-            self._programs[source] = self._device.load(cubin)
-        return self._programs[source]
 
     def _for_policy(self, array: AnyArray) -> int:
         return self._upload(array, self._own)

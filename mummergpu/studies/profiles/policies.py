@@ -7,32 +7,26 @@ from itertools import product
 from typing import Final
 
 from mummergpu.errors import OptionError
-from mummergpu.hmm.thread_filter_variants import (
+from mummergpu.hmm.filter_variants import (
     BASIC,
     BEST,
     CHOICES,
     PAPERS_BEST,
+    RowPolicy,
     ThreadPolicy,
+    every_row_policy,
     every_thread_policy,
 )
-from mummergpu.hmm.warp_filter_variants import RowPolicy, every_row_policy
 from mummergpu.runtime.frozen import frozen
 
 
 @frozen
 class ProcessorPolicy:
-    """How a filter of the processor works.
+    """How a filter of the processor works."""
 
-    Attributes
-    ----------
-    filter : str
-        ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi.
-    registers : int
-        The most registers of a part of SSV's row, for which the loop is compiled; 0: known at run
-        time, as for the other filters.
-    """
-
-    filter: str
+    filter: str  # ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi
+    # The most registers of a part of SSV's row, for which the loop is compiled; 0: known at run
+    # time, as for the other filters.
     registers: int
 
     @property
@@ -108,7 +102,7 @@ def differing_policies(backend: str) -> list[str]:
 
 
 def measured_policies(backend: str) -> list[str]:
-    """Return the policies that tell most, which a sweep of all measures.
+    """Return the most informative policies, which a sweep of all measures.
 
     On a GPU these are: each choice by itself, beside the basic accelerator, beside the paper's
     final one and beside tiles; all combinations of two letters of six choices; and all policies of

@@ -11,10 +11,10 @@ import numpy as np
 from mummergpu.drawing.colours import BLUE, FAINT, GREEN, INK, ORANGE, PURPLE, SKY, VERMILION
 from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import LETTERS
-from mummergpu.studies.analysis.effects import flag_name, interactions, policy_effects
-from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
+from mummergpu.studies.report.effects import flag_name, interactions, policy_effects
+from mummergpu.studies.report.page import letters_text, percent_text, stage_words, time_text
+from mummergpu.studies.report.paper import STAGES_OF_PAPER
 from mummergpu.studies.report.study import Study
-from mummergpu.studies.report.words import letters_text, percent_text, stage_words, time_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

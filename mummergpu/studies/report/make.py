@@ -9,8 +9,7 @@ from typing import Final
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.bytes.files import reading
 from mummergpu.runtime import optional_imports
-from mummergpu.studies.profiles.records import ProfileSweep
-from mummergpu.studies.records import SETUP_FILE, Sweep, read_study
+from mummergpu.studies.records import SETUP_FILE, ProfileSweep, Sweep, read_study
 from mummergpu.studies.report.page import Report
 from mummergpu.studies.report.paper_section import paper_section
 from mummergpu.studies.report.sections import (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mummergpu.drawing.colours import BLUE, FAINT, INK, ORANGE, VERMILION
 from mummergpu.drawing.style import shortened
 from mummergpu.index.tree.policy import Policy
-from mummergpu.studies.analysis.effects import (
+from mummergpu.studies.report import page
+from mummergpu.studies.report.effects import (
     MIXED,
     NOISE,
     UNCLEAR,
@@ -18,8 +19,8 @@ from mummergpu.studies.analysis.effects import (
     flag_name,
     policy_effect,
 )
-from mummergpu.studies.analysis.kernel_facts import registers_of_print
-from mummergpu.studies.analysis.paper import (
+from mummergpu.studies.report.figures import new_figure, panels
+from mummergpu.studies.report.paper import (
     DEFAULT_CODE,
     DEVICE,
     FIGURES,
@@ -30,18 +31,8 @@ from mummergpu.studies.analysis.paper import (
     WORKLOAD,
     PaperFigure,
 )
-from mummergpu.studies.analysis.timings import letters_of, policy_order
-from mummergpu.studies.report.figures import new_figure, panels
-from mummergpu.studies.report.page import Block, Drawing, Paragraph, Section, Table, drawn
 from mummergpu.studies.report.study import Study, captioned
-from mummergpu.studies.report.words import (
-    ABSENT,
-    letters_text,
-    listed,
-    percent_text,
-    stage_words,
-    time_text,
-)
+from mummergpu.studies.report.timings import letters_of, policy_order, registers_of_print
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -71,14 +62,14 @@ class _Panel(NamedTuple):
     noise: float | None
 
 
-def paper_section(studies: Sequence[Study]) -> Section:
+def paper_section(studies: Sequence[Study]) -> page.Section:
     """Return the section that compares our sweeps with the paper."""
     intro = (
         f"Trapnell and Schatz measured 128 layouts on a {DEVICE} in 2009. Their figures are of "
         f"{WORKLOAD} and carry no numbers; what the text and the tables print stands here beside "
         "our own values."
     )
-    blocks: list[Block] = [Paragraph(intro), _findings_table(studies)]
+    blocks: list[page.Block] = [page.Paragraph(intro), _findings_table(studies)]
     drawings = [_paper_figure(figure, studies) for figure in FIGURES]
     blocks += [drawing for drawing in drawings if drawing]
     absent = [
@@ -91,16 +82,16 @@ def paper_section(studies: Sequence[Study]) -> Section:
             if any(study.is_gpu for study in studies)
             else "the cpu backend has no textures"
         )
-        blocks.append(Paragraph(f"Without {noun} {listed(absent)}: {why}."))
+        blocks.append(page.Paragraph(f"Without {noun} {page.listed(absent)}: {why}."))
     blocks += [_times_table(studies), _workloads_table(studies)]
-    return Section("paper", "The paper, and our data", tuple(blocks))
+    return page.Section("paper", "The paper, and our data", tuple(blocks))
 
 
-def _findings_table(studies: Sequence[Study]) -> Table:
+def _findings_table(studies: Sequence[Study]) -> page.Table:
     rows = []
     for finding in FINDINGS:
         effects = [policy_effect(one.timings, finding.letter, finding.stage) for one in studies]
-        name = f"{flag_name(finding.letter)} ({finding.letter}), {stage_words(finding.stage)}"
+        name = f"{flag_name(finding.letter)} ({finding.letter}), {page.stage_words(finding.stage)}"
         words = f"{finding.words} (section {finding.place})"
         rows.append((name, words, *map(_effect_cell, effects)))
     caption = captioned(
@@ -110,18 +101,18 @@ def _findings_table(studies: Sequence[Study]) -> Table:
         studies,
     )
     columns = ("policy and stage", f"paper, {WORKLOAD}", *(study.title for study in studies))
-    return Table(caption, columns, tuple(rows))
+    return page.Table(caption, columns, tuple(rows))
 
 
 def _effect_cell(effect: PolicyEffect | None) -> str:
     if effect is None:
-        return ABSENT
+        return page.ABSENT
     noise = f" {effect.verdict}" if effect.verdict in (NOISE, MIXED, UNCLEAR) else ""
-    spread = f"({percent_text(effect.least)} to {percent_text(effect.most)})"
-    return f"{percent_text(effect.mean)} {spread}{noise}"
+    spread = f"({page.percent_text(effect.least)} to {page.percent_text(effect.most)})"
+    return f"{page.percent_text(effect.mean)} {spread}{noise}"
 
 
-def _times_table(studies: Sequence[Study]) -> Table:
+def _times_table(studies: Sequence[Study]) -> page.Table:
     rows = []
     for row in TABLE_2:
         name = f"paper: {row.workload}, {DEVICE}"
@@ -138,7 +129,9 @@ def _times_table(studies: Sequence[Study]) -> Table:
         "together, against the first row of the same sweep.",
         studies,
     )
-    return Table(caption, ("workload, device", "layout", "match", "print", "speedup"), tuple(rows))
+    return page.Table(
+        caption, ("workload, device", "layout", "match", "print", "speedup"), tuple(rows)
+    )
 
 
 def _own_times(study: Study) -> list[tuple[str, str, str, str, str]]:
@@ -152,13 +145,13 @@ def _own_times(study: Study) -> list[tuple[str, str, str, str, str]]:
         both = match + printing
         if both > 0:
             base = base or both
-            layout = letters_text(policy) + (", the fastest" if policy is policies[-1] else "")
-            times = time_text(match), time_text(printing)
+            layout = page.letters_text(policy) + (", the fastest" if policy is policies[-1] else "")
+            times = page.time_text(match), page.time_text(printing)
             rows.append((study.title, layout, *times, f"{base / both:.2f}"))
     return rows
 
 
-def _workloads_table(studies: Sequence[Study]) -> Table:
+def _workloads_table(studies: Sequence[Study]) -> page.Table:
     rows = [
         (
             f"paper: {row.name}",
@@ -176,7 +169,7 @@ def _workloads_table(studies: Sequence[Study]) -> Table:
         rows.append((study.title, *cells, f"{given.query_count:,}"))
     columns = ("workload", "reference (bases)", "least match (bases)", "reads", "number of reads")
     caption = "Table 1 of the paper, and what our sweeps searched."
-    return Table(caption, columns, tuple(rows))
+    return page.Table(caption, columns, tuple(rows))
 
 
 def bars_of(effect: PolicyEffect) -> tuple[Bar, ...]:
@@ -204,7 +197,7 @@ _WIDEST: Final = 3.0
 _PANEL_HEIGHT: Final = 1.65
 
 
-def _paper_figure(figure: PaperFigure, studies: Sequence[Study]) -> Drawing | None:
+def _paper_figure(figure: PaperFigure, studies: Sequence[Study]) -> page.Drawing | None:
     """Draw a figure of the paper from our data, a panel for each study with layouts to compare."""
     shown = [panel for panel in (_panel(figure, study) for study in studies) if panel]
     if not shown:
@@ -218,7 +211,7 @@ def _paper_figure(figure: PaperFigure, studies: Sequence[Study]) -> Drawing | No
         "for each layout"
     )
     name = f"paper-figure-{figure.number}"
-    return drawn(name, caption, alternative, lambda: _draw(figure, shown, registers))
+    return page.drawn(name, caption, alternative, lambda: _draw(figure, shown, registers))
 
 
 def _panel(figure: PaperFigure, study: Study) -> _Panel | None:

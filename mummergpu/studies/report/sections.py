@@ -7,7 +7,8 @@ from typing import Final
 
 from mummergpu.index.tree.policy import DEFAULT_POLICY, Policy
 from mummergpu.runtime.words import pluralize
-from mummergpu.studies.analysis.effects import (
+from mummergpu.studies.records import StudySetup
+from mummergpu.studies.report.effects import (
     FASTER,
     MIXED,
     NOISE,
@@ -18,26 +19,22 @@ from mummergpu.studies.analysis.effects import (
     interactions,
     policy_effects,
 )
-from mummergpu.studies.analysis.kernel_facts import KernelFacts
-from mummergpu.studies.analysis.paper import STAGES_OF_PAPER
-from mummergpu.studies.analysis.timings import ALL_STAGES, MADE_ONCE, missing_of
 from mummergpu.studies.report.figures import (
     draw_effects,
     draw_interactions,
     draw_ranking,
     study_panels,
 )
-from mummergpu.studies.report.page import Block, Paragraph, PointList, Section, Table, drawn
-from mummergpu.studies.report.study import (
-    CONTROL_POLICY,
-    Study,
-    best_common_layout,
-    captioned,
-)
-from mummergpu.studies.report.words import (
+from mummergpu.studies.report.page import (
     ABSENT,
+    Block,
+    Paragraph,
+    PointList,
+    Section,
+    Table,
     bytes_text,
     digits,
+    drawn,
     letters_text,
     listed,
     noise_text,
@@ -46,7 +43,9 @@ from mummergpu.studies.report.words import (
     stage_words,
     time_text,
 )
-from mummergpu.studies.subject import StudySetup
+from mummergpu.studies.report.paper import STAGES_OF_PAPER
+from mummergpu.studies.report.study import CONTROL_POLICY, Study, best_common_layout, captioned
+from mummergpu.studies.report.timings import ALL_STAGES, MADE_ONCE, KernelFacts, missing_of
 
 _BEST: Final = 10
 _WORST: Final = 5

@@ -11,18 +11,19 @@ import numpy as np
 from mummergpu.index.tree.policy import DEFAULT_POLICY, NO_POLICY, Policy
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.words import pluralize
-from mummergpu.studies.analysis.kernel_facts import KernelFacts, kernel_facts
-from mummergpu.studies.analysis.paper import DEFAULT_CODE, FIRST_VERSION_CODE
-from mummergpu.studies.analysis.timings import (
+from mummergpu.studies.records import Sweep
+from mummergpu.studies.report.page import stage_words
+from mummergpu.studies.report.paper import DEFAULT_CODE, FIRST_VERSION_CODE
+from mummergpu.studies.report.timings import (
     KERNELS,
     TOTAL,
+    KernelFacts,
     Ranking,
     Timings,
+    kernel_facts,
     ranking_of,
     timings_of,
 )
-from mummergpu.studies.records import Sweep
-from mummergpu.studies.report.words import stage_words
 
 FASTEST: Final = "the fastest"
 SLOWEST: Final = "the slowest"
@@ -124,7 +125,7 @@ def _study(sweep: Sweep, title: str) -> Study:
 
 
 def _titles(sweeps: Sequence[Sweep]) -> list[str]:
-    """Return the workload and device of each sweep, and what tells apart those with the same."""
+    """Return the workload and device of each sweep, and what distinguishes those with the same."""
     titles = [f"{one.setup.input.name}, {one.setup.machine.device}" for one in sweeps]
     further: tuple[Callable[[Sweep], str], ...] = (
         lambda one: f"{one.setup.input.address_bits}-bit nodes",

@@ -1,4 +1,4 @@
-"""The program that aligns tiles on a device, and the constants of its kernels."""
+"""The program that aligns on a device, the constants of its kernels, and what runs them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.cuda.device import Device, Program
 from mummergpu.cuda.program import ProgramSource
+from mummergpu.cuda.stream_worker import StreamWorker
+from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.device.tile_set import CORNER_OF_TWO
 from mummergpu.viterbi.recurrence.cuda_source import recurrence_source
-from mummergpu.viterbi.recurrence.departures import STATE_BITS, bit_count, source_table
-from mummergpu.viterbi.recurrence.model import PAIRWISE
+from mummergpu.viterbi.recurrence.model import PAIRWISE, STATE_BITS, Costs, bit_count, source_table
 
 WHOLE_TILE: Final = np.dtype(
     [
@@ -66,3 +68,14 @@ VITERBI_PROGRAM: Final = ProgramSource(
     generated=recurrence_source(PAIRWISE),
 )
 """The same program for every run; scores and penalties are arguments of the kernels."""
+
+
+class DeviceWork(StreamWorker):
+    """A stream that aligns sequences."""
+
+    def __init__(
+        self, device: Device, program: Program, costs: Costs, memory: int, stats: Stats
+    ) -> None:
+        super().__init__(device, memory, stats, "mapping")
+        self.program = program
+        self.costs = np.array(costs, dtype=np.int32)

@@ -22,8 +22,8 @@ from mummergpu.viterbi.device.cuda_program import (
     MIDDLE_GROUP,
     SMALL_GROUP,
     WHOLE_TILE,
+    DeviceWork,
 )
-from mummergpu.viterbi.device.device_work import DeviceWork
 from mummergpu.viterbi.device.tile_set import CORNER_OF_TWO, AlignedTiles, TileSet
 from mummergpu.viterbi.recurrence.operations import OperationArray
 
@@ -38,7 +38,7 @@ MOST_BLOCKS: Final = 4
 once."""
 
 _NO_TILE: Final = -1
-"""The number of what the last tile has beside it if their number is odd."""
+"""Stands beside the last tile if the number of tiles is odd."""
 
 _KERNELS: Final = {
     SMALL_GROUP: "fill_small_tile_pairs",
@@ -111,7 +111,7 @@ class DeviceTiles(DeviceWork):
         )
         elements = -(-rows // (group * LANE_ROWS)) * (columns + group - 1) * group
         ends = np.cumsum(elements)
-        max_elements = min(MOST_ELEMENTS, self._memory // (2 * DIRECTION_BYTES))
+        max_elements = min(MOST_ELEMENTS, self.memory // (2 * DIRECTION_BYTES))
         first = 0
         while first < len(ours):
             before = int(ends[first - 1]) if first else 0
@@ -163,11 +163,11 @@ class DeviceTiles(DeviceWork):
         described: npt.NDArray[np.void],
         found: tuple[OperationArray, OperationArray, OperationArray],
     ) -> None:
-        """Run the kernels of a batch, and copy what they find to the host."""
-        buffer = self._workspace.buffer
+        """Run the kernels of a batch, and copy their results to the host."""
+        buffer = self.buffer
         written, scores, counts = found
         queries, reference = buffer("queries", bases.size), buffer("reference", others.size)
-        tiles, costs = buffer("tiles", described.nbytes), buffer("costs", self._costs.nbytes)
+        tiles, costs = buffer("tiles", described.nbytes), buffer("costs", self.costs.nbytes)
         directions = buffer("directions", int(batch.directions_at[-1]) * DIRECTION_BYTES)
         operations = buffer("operations", written.nbytes)
         score_places, count_places = (
@@ -175,16 +175,16 @@ class DeviceTiles(DeviceWork):
             buffer("counts", counts.nbytes),
         )
         # A thread block has at least a warp.
-        block_threads = max(WARP_LANES, self._device.block_threads)
+        block_threads = max(WARP_LANES, self.device.block_threads)
         blocks = -(-batch.group * batch.pairs // block_threads)
-        blocks = min(blocks, MOST_BLOCKS * self._device.resident_blocks)
+        blocks = min(blocks, MOST_BLOCKS * self.device.resident_blocks)
         columns = int(described["reference_length"].max()) + 1
         edges = buffer("edges", 8 * columns * (blocks * block_threads // batch.group))
-        for address, array in ((queries, bases), (reference, others), (costs, self._costs)):
-            self._stream.copy_in(address, array)
-        self._stream.copy_in(tiles, described.view(np.uint8))
-        self._launcher.launch(
-            self._program,
+        for address, array in ((queries, bases), (reference, others), (costs, self.costs)):
+            self.stream.copy_in(address, array)
+        self.stream.copy_in(tiles, described.view(np.uint8))
+        self.launcher.launch(
+            self.program,
             _KERNELS[batch.group],
             blocks,
             (
@@ -192,8 +192,8 @@ class DeviceTiles(DeviceWork):
                 *(np.uint32(columns), score_places),
             ),
         )
-        self._launcher.launch_on(
-            self._program,
+        self.launcher.launch_on(
+            self.program,
             "trace_tile_pairs",
             WARP_LANES * scores.size,
             (
@@ -201,11 +201,11 @@ class DeviceTiles(DeviceWork):
                 *(operations, count_places),
             ),
         )
-        self._stream.copy_out(written, operations)
-        self._stream.copy_out(scores, score_places)
-        self._stream.copy_out(counts, count_places)
-        self._stream.synchronize()
-        self._launcher.report()
+        self.stream.copy_out(written, operations)
+        self.stream.copy_out(scores, score_places)
+        self.stream.copy_out(counts, count_places)
+        self.stream.synchronize()
+        self.launcher.report()
 
 
 def _gathered(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mummergpu.runtime.frozen import frozen
-from mummergpu.viterbi.recurrence.departures import departures
-from mummergpu.viterbi.recurrence.model import Costs, Model
+from mummergpu.viterbi.recurrence.model import Costs, Model, departures
 
 
 @frozen

@@ -16,14 +16,115 @@ is kept in memory, and registers without a cell of the tile are passed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 from mummergpu.runtime.llvm import ir, types
-from mummergpu.viterbi.recurrence.departures import Departure, bit_count, departures
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER, LaneArithmetic
-from mummergpu.viterbi.recurrence.model import PAIRWISE, State
+from mummergpu.runtime.vectors import Vectors
+from mummergpu.sequence.codes import BREAK
+from mummergpu.viterbi.recurrence.model import (
+    PAIRWISE,
+    Costs,
+    Departure,
+    State,
+    bit_count,
+    departures,
+)
+
+LANES: Final = 16
+"""The cells of a register, in 16 bits each."""
+
+NEVER: Final = -(1 << 15)
+"""The score of a cell that no path reaches; sums and differences saturate there."""
+
+
+def costs_by_name(builder: Any, costs: Any) -> dict[str, Any]:
+    """Return the fields of a `Costs` of the compiled function, of 64 bits each."""
+    return {name: builder.extract_value(costs, number) for number, name in enumerate(Costs._fields)}
+
+
+class LaneArithmetic(Vectors):
+    """Writes instructions for registers of `LANES` scores, whose `costs` are a `Costs`."""
+
+    def __init__(self, builder: Any, costs: Any) -> None:
+        super().__init__(builder, 16, LANES)
+        self.costs = costs_by_name(builder, costs)
+        self._codes = Vectors(builder, 8, LANES)
+        self._subtracted: dict[tuple[str, ...], Any] = {}
+        self._match, mismatch, unknown = (
+            self._codes.splat(self.costs[name]) for name in ("match", "mismatch", "unknown")
+        )
+        zeros = self._codes.constant(0)
+        self._mismatch, self._unknown = builder.sub(zeros, mismatch), builder.sub(zeros, unknown)
+
+    def prepare(self, costs: tuple[str, ...]) -> None:
+        """Add up some costs where the builder is now, before the loop that subtracts them."""
+        if costs and costs not in self._subtracted:
+            total = self.costs[costs[0]]
+            for name in costs[1:]:
+                total = self.builder.add(total, self.costs[name])
+            self._subtracted[costs] = self.splat(total)
+
+    def vector(self, numbers: Iterable[int]) -> Any:
+        """Return a register of constants, one for each lane."""
+        return ir.Constant(self.kind, list(numbers))
+
+    def add(self, score: Any, other: Any) -> Any:
+        """Return the sum, which saturates."""
+        return self.call("sadd.sat", score, other)
+
+    def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
+        """Return a score less the costs, saturated: see `model.Arithmetic`."""
+        return self.call("ssub.sat", score, self._subtracted[costs]) if costs else score
+
+    def exceeds(self, score: Any, other: Any) -> Any:
+        """Return a truth for each lane: see `model.Arithmetic`."""
+        return self.builder.icmp_signed(">", score, other)
+
+    def choose(self, truth: Any, score: Any, other: Any) -> Any:
+        """Return one of two scores for each lane: see `model.Arithmetic`."""
+        return self.builder.select(truth, score, other)
+
+    def larger(self, score: Any, other: Any) -> Any:
+        """Return the larger score in each lane."""
+        return self.choose(self.exceeds(score, other), score, other)
+
+    def smaller(self, score: Any, other: Any) -> Any:
+        """Return the smaller score in each lane."""
+        return self.choose(self.exceeds(score, other), other, score)
+
+    def highest(self, scores: Any) -> Any:
+        """Return the highest of all lanes, as 64 bits."""
+        return self.reduce("smax", scores, signed=True)
+
+    def place(self, numbers: Any, register: Any) -> Any:
+        """Return where a register is, from a pointer to 16-bit numbers and the register's own."""
+        at = self.builder.mul(register, ir.Constant(ir.IntType(64), LANES))
+        return self.builder.bitcast(self.builder.gep(numbers, [at]), self.kind.as_pointer())
+
+    def load_at(self, place: Any) -> Any:
+        """Load a register from its place."""
+        return self.builder.load(place, align=2, typ=self.kind)
+
+    def store_at(self, value: Any, place: Any) -> None:
+        """Store a register in its place."""
+        self.builder.store(value, place, align=2)
+
+    def load_codes(self, codes: Any, at: Any) -> Any:
+        """Load a code for each lane from a pointer to bytes and an index."""
+        address = self.builder.gep(codes, [at])
+        address = self.builder.bitcast(address, self._codes.kind.as_pointer())
+        return self.builder.load(address, align=1, typ=self._codes.kind)
+
+    def emission(self, bases: Any, others: Any) -> Any:
+        """Return the scores of pairs of codes of `band.py`."""
+        builder = self.builder
+        equal = builder.icmp_unsigned("==", bases, others)
+        unknown = builder.icmp_unsigned("==", bases, self._codes.constant(BREAK))
+        scores = builder.select(unknown, self._unknown, self._mismatch)
+        return builder.sext(builder.select(equal, self._match, scores), self.kind)
+
 
 MOST_REGISTERS: Final = 7
 """The registers of the widest band: its outermost diagonals are beyond `LARGEST_COST`."""
@@ -38,10 +139,10 @@ STATE_WORDS: Final = 2 * len(PAIRWISE.states) * (MOST_LANES + 2 * LANES)
 """The 16-bit words of memory that a wide band needs, besides its results."""
 
 DIRECTION_WORDS: Final = bit_count(PAIRWISE)
-"""The words of directions for each register: one for each bit of `departures.departures`."""
+"""The words of directions for each register: one for each bit of `model.departures`."""
 
 _CHECK_MASK: Final = 7
-"""Every so many pairs of anti-diagonals, it is checked whether going on can change the result."""
+"""After every 8 pairs of anti-diagonals, it is checked whether going on can change the result."""
 
 _EVEN, _ODD = 0, 1
 
@@ -87,7 +188,7 @@ class TileProgram:
             for name in RESULTS:
                 for parity in (_EVEN, _ODD):
                     value = self._load(name, parity, self._number(0))
-                    self.lanes.store(value, self._result(name, parity, self._number(0)))
+                    self.lanes.store_at(value, self._result(name, parity, self._number(0)))
 
     def _pair(self, pair: Any) -> Any:
         """Compute two anti-diagonals; return whether the rest cannot change the result."""
@@ -143,7 +244,7 @@ class TileProgram:
     def _fill(self, names: Sequence[str], register: Any, value: Any) -> None:
         for name in names:
             for parity in (_EVEN, _ODD):
-                self.lanes.store(value, self._place(name, parity, register))
+                self.lanes.store_at(value, self._place(name, parity, register))
 
     def _place_corner(self, register: Any) -> None:
         never = self.lanes.constant(NEVER)
@@ -154,8 +255,8 @@ class TileProgram:
         # Else an alignment without any base would hide all others that score nothing.
         is_left_out = self.builder.icmp_signed("<", self.least, self._number(0))
         best = self.builder.select(is_left_out, never, score)
-        self.lanes.store(best, self._place("best", _EVEN, register))
-        self.lanes.store(self.lanes.constant(0), self._place("step", _EVEN, register))
+        self.lanes.store_at(best, self._place("best", _EVEN, register))
+        self.lanes.store_at(self.lanes.constant(0), self._place("step", _EVEN, register))
         cell = {state: never for state in PAIRWISE.states}
         cell[PAIRWISE.states[0]] = score
         self._leave(cell, register, _EVEN, self._number(0))
@@ -177,7 +278,7 @@ class TileProgram:
 
     def _highest_allowed(self, diagonals: Any) -> Any:
         """Return the highest score of each lane: none beyond the outermost diagonals."""
-        most = self.lanes.cost("max_gap")
+        most = self.lanes.costs["max_gap"]
         above = self.builder.icmp_signed(">", diagonals, self.lanes.splat(most))
         least = self.lanes.splat(self.builder.neg(most))
         outside = self.builder.or_(above, self.builder.icmp_signed("<", diagonals, least))
@@ -188,7 +289,7 @@ class TileProgram:
         """Keep what leaves the cells of a register for later cells."""
         for departure in departures(PAIRWISE, cell, self.lanes):
             place = self._place(departure.target.name, parity, register)
-            self.lanes.store(departure.score, place)
+            self.lanes.store_at(departure.score, place)
             if self.traced:
                 self._store_bits(departure, register, step)
 
@@ -204,7 +305,7 @@ class TileProgram:
             self.builder.store(self.builder.bitcast(bits, ir.IntType(LANES)), address, align=2)
 
     def _arriving(self, state: State, parity: int, register: Any) -> Any:
-        """Return what arrives in a state of the cells of an anti-diagonal."""
+        """Return the scores that arrive in a state of an anti-diagonal."""
         if state.read_bases == state.reference_bases:
             return self._load(state.name, parity, register)
         value = self._load(state.name, 1 - parity, register)
@@ -223,7 +324,7 @@ class TileProgram:
         return self._load(state.name, parity, neighbour)
 
     def _emission(self, pair: Any, parity: int, register: Any) -> Any:
-        """Return what the pairs of bases of a register score."""
+        """Return the scores of the pairs of bases of a register."""
         builder = self.builder
         lane = builder.mul(register, self._number(LANES))
         first = builder.sub(builder.add(self.read_at, self.length), pair)
@@ -237,15 +338,15 @@ class TileProgram:
         """Keep the best score of each lane and where it is, and the score at the read's end."""
         builder = self.builder
         best, at, end = (self._place(name, parity, register) for name in RESULTS)
-        old = self.lanes.load(best)
+        old = self.lanes.load_at(best)
         better = builder.icmp_signed(">", score, old)
-        self.lanes.store(builder.select(better, score, old), best)
+        self.lanes.store_at(builder.select(better, score, old), best)
         steps = self.lanes.splat(step)
-        self.lanes.store(builder.select(better, steps, self.lanes.load(at)), at)
+        self.lanes.store_at(builder.select(better, steps, self.lanes.load_at(at)), at)
         # On anti-diagonal `step` the read ends on diagonal `step` - 2 `length`.
         diagonal = builder.sub(step, builder.shl(self.length, self._number(1)))
         is_end = builder.icmp_signed("==", diagonals, self.lanes.splat(diagonal))
-        self.lanes.store(builder.select(is_end, score, self.lanes.load(end)), end)
+        self.lanes.store_at(builder.select(is_end, score, self.lanes.load_at(end)), end)
 
     def _is_hopeless(self, pair: Any) -> Any:
         """Return whether no later cell can have a score that changes the result.
@@ -255,7 +356,7 @@ class TileProgram:
         """
         builder = self.builder
         never = self.lanes.constant(NEVER)
-        match = self.lanes.splat(self.lanes.cost("match"))
+        match = self.lanes.splat(self.lanes.costs["match"])
         highest, best = self._variable(never), self._variable(never)
         name = PAIRWISE.states[0].name
 
@@ -265,17 +366,19 @@ class TileProgram:
             rest = builder.mul(builder.add(lane, self.lanes.vector(range(LANES))), match)
             for parity in (_EVEN, _ODD):
                 reachable = self.lanes.add(self._load(name, parity, register), rest)
-                self.lanes.store(self.lanes.larger(self.lanes.load(highest), reachable), highest)
+                self.lanes.store_at(
+                    self.lanes.larger(self.lanes.load_at(highest), reachable), highest
+                )
                 found = self._load("best", parity, register)
-                self.lanes.store(self.lanes.larger(self.lanes.load(best), found), best)
+                self.lanes.store_at(self.lanes.larger(self.lanes.load_at(best), found), best)
 
         self._each_register(self._number(0), self.registers, look_at)
         bases = builder.sub(self.length, pair)
         bases = builder.sub(bases, builder.ashr(self.band, self._number(1)))
-        rest = builder.mul(bases, self.lanes.cost("match"))
-        reachable = builder.add(self.lanes.highest(self.lanes.load(highest)), rest)
-        reachable = builder.add(reachable, self.lanes.cost("end_bonus"))
-        needed = self._larger(self.lanes.highest(self.lanes.load(best)), self.least)
+        rest = builder.mul(bases, self.lanes.costs["match"])
+        reachable = builder.add(self.lanes.highest(self.lanes.load_at(highest)), rest)
+        reachable = builder.add(reachable, self.lanes.costs["end_bonus"])
+        needed = self._larger(self.lanes.highest(self.lanes.load_at(best)), self.least)
         return builder.icmp_signed("<", reachable, needed)
 
     def _diagonals(self, register: Any, parity: int) -> Any:
@@ -285,7 +388,7 @@ class TileProgram:
         return self.builder.add(first, self.lanes.vector(range(parity, 2 * LANES + parity, 2)))
 
     def _load(self, name: str, parity: int, register: Any) -> Any:
-        return self.lanes.load(self._place(name, parity, register))
+        return self.lanes.load_at(self._place(name, parity, register))
 
     def _place(self, name: str, parity: int, register: Any) -> Any:
         """Return where a register of some variable is."""

@@ -10,7 +10,9 @@ All scores are integers. A penalty is a positive number that is subtracted.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from mummergpu.errors import OptionError
 from mummergpu.runtime.frozen import frozen
@@ -24,22 +26,13 @@ LARGEST_MATCH: Final = 20
 
 @frozen
 class State:
-    """A state of a model.
-
-    Attributes
-    ----------
-    name : str
-        The name in generated code.
-    read_bases, reference_bases : int
-        How many bases of each sequence the state consumes: 0 or 1.
-    operation : int
-        The operation of a CIGAR, as BAM numbers them.
-    """
+    """A state of a model."""
 
     name: str
+    # How many bases of each sequence the state consumes: 0 or 1.
     read_bases: int
     reference_bases: int
-    operation: int
+    operation: int  # The operation of a CIGAR, as BAM numbers them
 
     @property
     def emits(self) -> bool:
@@ -58,17 +51,10 @@ class Transition:
 
 @frozen
 class Model:
-    """States and transitions.
+    """States and transitions."""
 
-    Attributes
-    ----------
-    states : tuple of State
-        The states; an alignment begins and ends in the first.
-    transitions : tuple of Transition
-        Of several steps into one state with the same score, the one that comes first is taken.
-    """
-
-    states: tuple[State, ...]
+    states: tuple[State, ...]  # The states; an alignment begins and ends in the first
+    # Of several steps into one state with the same score, the one that comes first is taken.
     transitions: tuple[Transition, ...]
 
     def into(self, target: State) -> tuple[Transition, ...]:
@@ -97,34 +83,21 @@ is a base of the read on a base of the reference between them."""
 
 
 class Costs(NamedTuple):
-    """The numbers of `PAIRWISE`; the defaults are those of bwa mem.
+    """The numbers of `PAIRWISE`; the defaults are those of bwa mem."""
 
-    Attributes
-    ----------
-    match : int
-        The score of two equal bases.
-    mismatch : int
-        The penalty of two different bases, and of a base of the reference that is a break.
-    unknown : int
-        The penalty of a base of the read that is a break, whatever it is aligned with.
-    insertion_open, deletion_open : int
-        The penalty of opening a gap: one of n bases costs the opening and n times the extension.
-    insertion_extend, deletion_extend : int
-        The penalty of each base of a gap.
-    end_bonus : int
-        What an alignment scores for reaching the end of the read.
-    max_gap : int
-        How far an alignment may move from the diagonal that it begins on, in bases.
-    """
-
-    match: int = 1
+    match: int = 1  # The score of two equal bases
+    # The penalty of two different bases, and of a base of the reference that is a break.
     mismatch: int = 4
+    # The penalty of a base of the read that is a break, whatever it is aligned with.
     unknown: int = 1
+    # The penalty of opening a gap: one of n bases costs the opening and n times the extension.
     insertion_open: int = 6
+    # The penalty of each base of a gap.
     insertion_extend: int = 1
     deletion_open: int = 6
     deletion_extend: int = 1
-    end_bonus: int = 5
+    end_bonus: int = 5  # What an alignment scores for reaching the end of the read
+    # How far an alignment may move from the diagonal that it begins on, in bases.
     max_gap: int = 100
 
     def check(self) -> None:
@@ -135,3 +108,88 @@ class Costs(NamedTuple):
             if not least <= value <= most:
                 message = f"{value} is not between {least} and {most}"
                 raise OptionError(name, message)
+
+
+class AlignmentMethod(Enum):
+    """How sequences are aligned (Du, Yin and Bader 2010, section IV), by the option's name."""
+
+    # Matches cut the matrix into tiles, which are independent of each other.
+    TILE = "tile"
+    # The whole matrix, an anti-diagonal of blocks at a time; all directions stay in memory.
+    WAVEFRONT = "wavefront"
+    # The same; the directions go to the host meanwhile, or from the processor to a temporary file.
+    STREAMING = "streaming"
+
+
+Number = TypeVar("Number")
+Truth = TypeVar("Truth")
+
+STATE_BITS = 2
+"""The bits that number a state in `source_table`."""
+
+
+class Arithmetic(Protocol[Number, Truth]):
+    """What a program can do with the scores of cells."""
+
+    def subtract(self, score: Number, costs: tuple[str, ...]) -> Number:
+        """Return a score less some fields of `Costs`."""
+
+    def exceeds(self, score: Number, other: Number) -> Truth:
+        """Return whether one score is higher than another."""
+
+    def choose(self, truth: Truth, score: Number, other: Number) -> Number:
+        """Return one score where something is true, else the other."""
+
+
+@frozen
+class Departure(Generic[Number, Truth]):
+    """What leaves a cell for one state of a later cell."""
+
+    target: State
+    score: Number
+    bits: tuple[Truth, ...]
+
+
+def departures(
+    model: Model, scores: Mapping[State, Number], arithmetic: Arithmetic[Number, Truth]
+) -> list[Departure[Number, Truth]]:
+    """Return the departures from a cell, given the scores of its states: one a state, in order."""
+    found = []
+    for target in model.states:
+        first, *others = model.into(target)
+        best = arithmetic.subtract(scores[first.source], first.costs)
+        bits = []
+        for step in others:
+            score = arithmetic.subtract(scores[step.source], step.costs)
+            better = arithmetic.exceeds(score, best)
+            best = arithmetic.choose(better, score, best)
+            bits.append(better)
+        found.append(Departure(target, best, tuple(bits)))
+    return found
+
+
+def bit_count(model: Model) -> int:
+    """Return how many bits all departures of a cell have together."""
+    return len(model.transitions) - len(model.states)
+
+
+def source_table(model: Model, target: State) -> int:
+    """Return from which state a path comes into another, by the bits of the cell that it left.
+
+    The table has, for each value of the bits of `departures`, the first the lowest, the number of
+    the source in ``model.states``, in `STATE_BITS` bits; so a model has four states at most.
+    """
+    first = 0
+    for state in model.states:
+        if state == target:
+            break
+        first += len(model.into(state)) - 1
+    sources = [model.states.index(step.source) for step in model.into(target)]
+    table = 0
+    for bits in range(1 << bit_count(model)):
+        chosen = 0
+        for number in range(1, len(sources)):
+            if bits >> (first + number - 1) & 1:
+                chosen = number
+        table |= sources[chosen] << STATE_BITS * bits
+    return table

@@ -14,17 +14,13 @@ class Tile(NamedTuple):
     another type, for which all that takes it would be compiled again.
     """
 
-    read_at: int
-    """The index of the base of the read, or of the query, that is next to the corner."""
-    length: int
-    """The bases of the read."""
-    reference_at: int
-    """The index of the base of the reference that is next to the corner."""
-    reference_length: int
-    """The bases of the reference."""
+    read_at: int  # The index of the base of the read, or of the query, that is next to the corner
+    length: int  # The bases of the read
+    reference_at: int  # The index of the base of the reference that is next to the corner
+    reference_length: int  # The bases of the reference
+    # 1 if the tile lies to the right of its corner, -1 if to the left: then the bases are
+    # ``read_at``, ``read_at - 1`` and so on.
     direction: int
-    """1 if the tile lies to the right of its corner, -1 if to the left: then the bases are
-    ``read_at``, ``read_at - 1`` and so on."""
 
 
 @inline
@@ -43,7 +39,7 @@ def tile_at(
 
 @inline
 def rest_of(tile: Tile, used: int, reference_used: int) -> Tile:
-    """Return what is left of a tile beyond some bases of each sequence."""
+    """Return the rest of a tile beyond some bases of each sequence."""
     return tile_at(
         tile.read_at + tile.direction * used,
         tile.length - used,

@@ -10,11 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
+import numpy as np
+import numpy.typing as npt
+
+from mummergpu.runtime.arrays import Int16Array, UInt16Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
-from mummergpu.viterbi.recurrence.lanes import DIRECTION_WORDS, MOST_LANES, RESULTS, TileProgram
+from mummergpu.viterbi.recurrence.lanes import (
+    DIRECTION_WORDS,
+    LANES,
+    MOST_LANES,
+    MOST_REGISTERS,
+    RESULTS,
+    STATE_WORDS,
+    TileProgram,
+)
 from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
 from mummergpu.viterbi.recurrence.operations import (
     OperationArray,
@@ -23,7 +35,53 @@ from mummergpu.viterbi.recurrence.operations import (
     source_of,
 )
 from mummergpu.viterbi.recurrence.tile import Tile
-from mummergpu.viterbi.tiles.scratch import PAD, DirectionArray, Scratch
+
+LaneArray = Int16Array
+DirectionArray = UInt16Array
+
+
+class Scratch(NamedTuple):
+    """What compiled functions write while they work, one for each thread."""
+
+    codes: CodeArray  # The copies of the two sequences (`band`)
+    state: LaneArray  # The cells of a wide band
+    results: LaneArray  # Of all lanes (`lanes.RESULTS`)
+    # For each anti-diagonal, from 0 on, and each register, `lanes.DIRECTION_WORDS` words with a bit
+    # for each lane: what leaves the cell (`departures`).
+    directions: DirectionArray
+
+
+MOST_BASES: Final = 1500
+"""The longest tile, in bases of the read: its scores fit 16 bits."""
+
+PAD: Final = LANES * (MOST_REGISTERS + 1)
+"""The codes before each copy, at most: half of the widest band outside of the matrix."""
+
+_LINE_BYTES: Final = 64
+
+
+def new_scratch(max_bases: int, max_gap: int) -> Scratch:
+    """Return the memory of a thread for tiles of up to `max_bases` of the read, or `MOST_BASES`."""
+    if max_bases > MOST_BASES:
+        raise ValueError(f"a tile of {max_bases} bases is longer than {MOST_BASES}")
+    registers = max_gap // LANES + 1
+    diagonals = 2 * LANES * registers
+    steps = 2 * max_bases + diagonals
+    return Scratch(
+        _empty_lines(2 * (max_bases + 2 * PAD + diagonals + STEP), np.uint8),
+        _empty_lines(STATE_WORDS, np.int16),
+        _empty_lines(2 * len(RESULTS) * MOST_LANES, np.int16),
+        _empty_lines(steps * registers * DIRECTION_WORDS, np.uint16),
+    )
+
+
+def _empty_lines(count: int, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """Return an unfilled array that begins at a cache line, so that no register lies in two."""
+    size = count * np.dtype(dtype).itemsize
+    memory = np.empty(size + _LINE_BYTES, dtype=np.uint8)
+    first = -memory.ctypes.data % _LINE_BYTES
+    return memory[first : first + size].view(dtype)
+
 
 REFERENCE_BREAK: Final = BREAK + 1
 """A break of the reference in a copy: it equals no break of the read."""
@@ -31,14 +89,6 @@ REFERENCE_BREAK: Final = BREAK + 1
 OUTSIDE_READ: Final = BREAK + 2
 OUTSIDE_REFERENCE: Final = BREAK + 3
 """What stands around the copies."""
-
-
-def _lanes_type() -> Any:
-    return ir.VectorType(ir.IntType(8), STEP)
-
-
-def _splat(number: int) -> Any:
-    return ir.Constant(_lanes_type(), [number] * STEP)
 
 
 def _copy_lanes(backwards: bool) -> Callable[..., Any]:
@@ -49,23 +99,19 @@ def _copy_lanes(backwards: bool) -> Callable[..., Any]:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             codes, at, result, to, break_step = arguments
+            vectors = Vectors(builder, 8, STEP)
             if backwards:
                 at = builder.sub(at, ir.Constant(at.type, STEP - 1))
-            lanes = load_from(context, builder, _lanes_type(), signature.args[0], codes, at)
+            lanes = load_from(context, builder, vectors.kind, signature.args[0], codes, at)
             if backwards:
                 order = list(range(STEP))[::-1]
                 order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), order)
                 lanes = builder.shuffle_vector(lanes, lanes, order)
-            is_break = builder.icmp_unsigned(">=", lanes, _splat(BREAK))
-            step = builder.insert_element(
-                ir.Constant(_lanes_type(), ir.Undefined),
-                builder.trunc(break_step, ir.IntType(8)),
-                ir.Constant(ir.IntType(32), 0),
-            )
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), STEP), [0] * STEP)
-            step = builder.shuffle_vector(step, step, zeros)
-            lanes = builder.select(is_break, builder.add(_splat(BREAK), step), lanes)
-            target = address_of(context, builder, _lanes_type(), signature.args[2], result, to)
+            breaks = vectors.constant(BREAK)
+            is_break = builder.icmp_unsigned(">=", lanes, breaks)
+            moved = builder.add(breaks, vectors.splat(break_step))
+            lanes = builder.select(is_break, moved, lanes)
+            target = address_of(context, builder, vectors.kind, signature.args[2], result, to)
             builder.store(lanes, target, align=1)
             return context.get_dummy_value()
 
@@ -80,15 +126,9 @@ def _fill_lanes(typing_context: Any, result: Any, to: Any, code: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         result, to, code = arguments
-        lanes = builder.insert_element(
-            ir.Constant(_lanes_type(), ir.Undefined),
-            builder.trunc(code, ir.IntType(8)),
-            ir.Constant(ir.IntType(32), 0),
-        )
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), STEP), [0] * STEP)
-        lanes = builder.shuffle_vector(lanes, lanes, zeros)
-        target = address_of(context, builder, _lanes_type(), signature.args[0], result, to)
-        builder.store(lanes, target, align=1)
+        vectors = Vectors(builder, 8, STEP)
+        target = address_of(context, builder, vectors.kind, signature.args[0], result, to)
+        builder.store(vectors.splat(code), target, align=1)
         return context.get_dummy_value()
 
     return types.void(result, types.int64, types.int64), generate
@@ -168,11 +208,9 @@ _trace_wide = cast(Any, intrinsic(_tile_program(narrow=False, traced=True)))
 class TileCopies(NamedTuple):
     """Where in `Scratch.codes` the sequences of a tile are copied to."""
 
-    read_at: int
-    """The last base of the read, which comes first."""
+    read_at: int  # The last base of the read, which comes first
     reference_at: int
-    length: int
-    """The bases of the read, 1 or more."""
+    length: int  # The bases of the read, 1 or more
     reference_length: int
 
 
@@ -254,7 +292,7 @@ def compute_band(
 
 @inline
 def lane_of(diagonal: int, band: int) -> int:
-    """Return where in the results a diagonal is of a band that so many lanes cover.
+    """Return the index in the results of a diagonal of a band that `band` lanes cover.
 
     A diagonal is the position in the reference less that in the read, counted from the corner.
     """

@@ -15,7 +15,8 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
+from mummergpu.viterbi.recurrence.lanes import LANES
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     MATCH_OPERATION,
@@ -25,21 +26,20 @@ from mummergpu.viterbi.recurrence.operations import (
     length_of,
 )
 from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
-from mummergpu.viterbi.tiles.band import STEP_RESULTS, compute_band, lane_of, write_path
-from mummergpu.viterbi.tiles.extension import extend_path, extend_score
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
-from mummergpu.viterbi.tiles.ungapped import longest_gaps
-from mummergpu.viterbi.whole.whole_matrix import pair_score
+from mummergpu.viterbi.tiles.band import (
+    MOST_BASES,
+    STEP_RESULTS,
+    Scratch,
+    compute_band,
+    lane_of,
+    write_path,
+)
+from mummergpu.viterbi.tiles.extension import extend_path, extend_score, longest_gaps
 
 
 @jit
 def extend_without_loss(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    costs: Costs,
-    window: int,
-    scratch: Scratch,
+    query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, window: int, scratch: Scratch
 ) -> tuple[int, int, int]:
     """Return how far an alignment goes that scores no less than none.
 
@@ -81,12 +81,7 @@ def _tied_bases(
 
 @inline
 def _best_without_loss(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    costs: Costs,
-    window: int,
-    scratch: Scratch,
+    query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, window: int, scratch: Scratch
 ) -> tuple[int, int, int]:
     """Return where the best alignment of a tile ends that scores 0 or more, and the registers."""
     registers = min(max(longest_gaps(tile.length, costs, 0)), costs.max_gap) // LANES + 1
@@ -145,28 +140,12 @@ def reach_before_drop(
     min_gain: int,
     scratch: Scratch,
 ) -> tuple[int, int]:
-    """Return how far an extension gets.
+    """Return the bases of the query and of the reference that an extension uses.
 
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : Tile
-        What the extension may use, beside the match.
-    costs : Costs
-        The scores; nothing is scored for an end.
-    window : int
-        The bases of the query in which the score must improve, up to `scratch.MOST_BASES`.
-    min_gain : int
-        How much each base of the query in a window must score on average; the extension breaks
-        where they score less. 0 if any improvement will do.
-    scratch : Scratch
-        From `scratch.new_scratch`.
-
-    Returns
-    -------
-    tuple of int
-        The bases of the query and of the reference that the extension uses.
+    The codes have margins; the tile is what may be used beside the match; nothing is scored for an
+    end. The score must improve within `window` bases of the query, up to `band.MOST_BASES`. The
+    extension breaks where a base of the query in a window scores less than `min_gain` on average;
+    with 0 any improvement will do.
     """
     used, reference_used = as_int64(0), as_int64(0)
     while used < tile.length and reference_used < tile.reference_length:
@@ -176,7 +155,7 @@ def reach_before_drop(
         if min_gain > 0 and score < min_gain * i:
             break
         if i == 0:
-            # Nothing in the window scores: a path may still break even, and score behind it.
+            # Nothing in the window scores: a path may still break even, and score after it.
             i, j, _ = extend_without_loss(query, reference, rest, costs, window, scratch)
             if i == 0:
                 break
@@ -196,22 +175,10 @@ def extend_until_drop(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int]:
-    """Return what `reach_before_drop` returns for any gain, and write the operations.
+    """Do what `reach_before_drop` does for any gain; return the number of operations, too.
 
-    Parameters
-    ----------
-    query, reference, tile, costs, window, scratch
-        As in `reach_before_drop`.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them, from the match outwards.
-    operations_at : int
-        Where in `operations` the first one is written.
-
-    Returns
-    -------
-    tuple of int
-        The bases of the query and of the reference, and the number of operations; `NO_ROOM` if
-        they may not fit after `operations_at`.
+    These are written from `operations_at` on, from the match outwards; the number is `NO_ROOM` if
+    they may not fit there.
     """
     used, reference_used = as_int64(0), as_int64(0)
     end = as_int64(operations_at)

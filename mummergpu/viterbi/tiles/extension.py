@@ -22,9 +22,9 @@ from typing import Final
 import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
-from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES, NEVER
-from mummergpu.viterbi.recurrence.lanes import MOST_LANES
+from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.viterbi.recurrence.lanes import LANES, MOST_LANES, NEVER
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
 from mummergpu.viterbi.recurrence.tile import Tile
@@ -32,12 +32,12 @@ from mummergpu.viterbi.tiles.band import (
     ALL_PAIRS,
     END_RESULTS,
     STEP_RESULTS,
+    LaneArray,
+    Scratch,
     compute_band,
     lane_of,
     write_path,
 )
-from mummergpu.viterbi.tiles.scratch import LaneArray, Scratch
-from mummergpu.viterbi.tiles.ungapped import longest_gaps, try_without_gap
 
 CANNOT_REACH: Final = -1
 """The score of a tile in which no alignment has the least score that was asked for."""
@@ -53,28 +53,11 @@ def extend_score(
     min_score: int,
     scratch: Scratch,
 ) -> tuple[int, int, int]:
-    """Return the best score of an alignment that begins at a corner, and where it ends.
+    """Return the best score of an alignment from a corner on, and the bases of both that it uses.
 
-    Parameters
-    ----------
-    read, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : Tile
-        From the corner to the end of the read; from `tile.tile_at`.
-    costs : Costs
-        The scores.
-    first_band : int
-        How far from the diagonal an alignment probably goes. It changes the time, not the result.
-    min_score : int
-        The least score that is of interest.
-    scratch : Scratch
-        From `scratch.new_scratch`, one for each thread.
-
-    Returns
-    -------
-    tuple of int
-        The score with the bonus, and how many bases of the read and of the reference the
-        alignment uses; `CANNOT_REACH`, 0 and 0 if the best score is below `min_score`.
+    The codes have margins; the tile goes from the corner to the end of the read. `first_band` is
+    how far from the diagonal an alignment probably goes: it changes the time, not the result. The
+    score has the bonus. It is `CANNOT_REACH`, with no bases, if it would be below `min_score`.
     """
     # A constant of the caller would be a type of its own, for which all would be compiled again.
     band, least = as_int64(first_band), as_int64(min_score)
@@ -94,17 +77,9 @@ def extend_path(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int, int]:
-    """Return what `extend_score` returns and the number of operations, and write these.
+    """Do what `extend_score` does; return the number of operations, too.
 
-    Parameters
-    ----------
-    read, reference, tile, costs, first_band, min_score, scratch
-        As in `extend_score`.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them, from the corner outwards. There are at most
-        ``2 * length + 1``.
-    operations_at : int
-        Where in `operations` the first one is written.
+    These are written from `operations_at` on, from the corner outwards: ``2 * length + 1`` at most.
     """
     band, least = as_int64(first_band), as_int64(min_score)
     traced = as_int64(1)
@@ -184,3 +159,113 @@ def _chosen_end(
                     step = as_int64(results[STEP_RESULTS + lane])
                     return score, (step - diagonal) >> 1, (step + diagonal) >> 1
     return 0, 0, 0
+
+
+@inline
+def _equal_bases(
+    read: CodeArray, reference: CodeArray, tile: Tile, first: int, shift: int, most: int
+) -> int:
+    """Return how many bases match, at most `most`, from the `first` of the read on.
+
+    The base of the reference is `shift` bases farther from the corner.
+    """
+    other = first + shift
+    if tile.direction > 0:
+        at, reference_at = tile.read_at + first, tile.reference_at + other
+        return extend_right(read, at, reference, reference_at, most)
+    at, reference_at = tile.read_at - first + 1, tile.reference_at - other + 1
+    return extend_left(read, at, reference, reference_at, most)
+
+
+@inline
+def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
+    """Return the longest insertion and deletion with which an alignment may have a score.
+
+    All other bases match. A path that leaves a band is at least as many bases from its diagonal,
+    and several gaps cost more than one.
+    """
+    match, most = costs.match, costs.max_gap
+    spare = length * match + costs.end_bonus - score
+    insertion = max(0, spare - costs.insertion_open) // (costs.insertion_extend + match)
+    deletion = max(0, spare - costs.deletion_open) // costs.deletion_extend
+    return min(insertion, most), min(deletion, most)
+
+
+@jit
+def try_without_gap(
+    read: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, min_score: int
+) -> tuple[bool, int, int]:
+    """Align a tile without a gap, if at most two bases differ and it is sure that no gap pays.
+
+    A gap costs more than the differences that it can save, unless everything else about it is
+    perfect. That is looked up: whether the rest of the read, from its first difference, matches on
+    a neighbouring diagonal to the end.
+
+    Returned are whether the result is sure, the score with the bonus, and the bases of the read,
+    and of the reference, that the alignment uses.
+    """
+    length = tile.length
+    match, mismatch, bonus = costs.match, costs.mismatch, costs.end_bonus
+    if tile.reference_length < length:
+        return False, 0, 0
+    # The best score that is clipped before a difference, and where.
+    best = best_at = differences = at = 0
+    first_difference = length
+    # Each turn goes on to the next difference; more than two need a matrix.
+    while True:
+        at += _equal_bases(read, reference, tile, at, 0, length - at)
+        score = at * match - differences * (match + mismatch)
+        if at == length:
+            break
+        if differences == 2 or read[tile.read_at + tile.direction * at] >= BREAK:
+            return False, 0, 0
+        if score > best:
+            best, best_at = score, at
+        first_difference = min(first_difference, at)
+        differences += 1
+        at += 1
+        if at == length:
+            score -= mismatch
+            break
+    if score + bonus >= best:
+        best, best_at = score + bonus, length
+    needed = max(best, min_score)
+    return _no_gap_pays(read, reference, tile, costs, needed, first_difference), best, best_at
+
+
+@inline
+def _no_gap_pays(
+    read: CodeArray,
+    reference: CodeArray,
+    tile: Tile,
+    costs: Costs,
+    score: int,
+    first_difference: int,
+) -> bool:
+    """Return whether surely no alignment with a gap has at least some score; the read has no break.
+
+    The first difference is that of the read on the diagonal of the corner.
+    """
+    match, length, bonus = costs.match, tile.length, costs.end_bonus
+    insertion, deletion = longest_gaps(length, costs, score)
+    if insertion == 0 and deletion == 0:
+        return True
+    # What a gap costs at least, and what anything else costs that is not a match: a difference, a
+    # base that is clipped, or another gap.
+    gap = min(
+        costs.insertion_open + costs.insertion_extend + match,
+        costs.deletion_open + costs.deletion_extend,
+    )
+    other = min(match + costs.mismatch, bonus + match, gap)
+    if gap + other <= length * match + bonus - score:
+        return False
+    for shift in range(1, min(deletion, tile.reference_length - length) + 1):
+        rest = length - min(first_difference, length - 1)
+        if _equal_bases(read, reference, tile, length - rest, shift, rest) == rest:
+            return False
+    for shift in range(1, min(insertion, length - 1) + 1):
+        first = min(first_difference + shift, length - 1)
+        rest = length - first
+        if _equal_bases(read, reference, tile, first, -shift, rest) == rest:
+            return False
+    return True

@@ -13,8 +13,8 @@ import numpy as np
 
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
-from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
+from mummergpu.viterbi.recurrence.lanes import LANES, MOST_REGISTERS
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
@@ -25,9 +25,16 @@ from mummergpu.viterbi.recurrence.operations import (
     length_of,
 )
 from mummergpu.viterbi.recurrence.tile import Tile, tile_at
-from mummergpu.viterbi.tiles.band import ALL_PAIRS, END_RESULTS, compute_band, lane_of, write_path
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, Scratch
-from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole, pair_score
+from mummergpu.viterbi.tiles.band import (
+    ALL_PAIRS,
+    END_RESULTS,
+    MOST_BASES,
+    Scratch,
+    compute_band,
+    lane_of,
+    write_path,
+)
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole
 
 _FIRST_BAND: Final = 8
 """How far from the diagonals of the two corners an alignment probably goes."""
@@ -47,31 +54,12 @@ def fill_gap(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int]:
-    """Align the bases between two exact matches; write the operations of the best alignment.
+    """Align the bases between two exact matches; return the score and the number of operations.
 
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes with margins.
-    tile : Tile
-        The bases between the matches, of direction 1. Those at the two ends of it are the first of
-        the match behind: they are equal.
-    costs : Costs
-        The scores; nothing is scored for an end.
-    scratch : Scratch
-        From `scratch.new_scratch`.
-    matrix : MatrixScratch
-        As for `whole_matrix.align_whole`.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them; at most as many as the bases of both, and one.
-    operations_at : int
-        Where in `operations` the first one is written.
-
-    Returns
-    -------
-    tuple of int
-        The score, and the number of operations. Of several paths with the best score, the one is
-        taken that `whole_matrix.align_whole` takes.
+    The codes have margins. The tile, of direction 1, has the bases between the matches; those after
+    its two ends are the first of the next match, and equal. Nothing is scored for an end. The
+    operations are written from `operations_at` on: at most as many as the bases of both, and one.
+    Of several paths with the best score, the one is taken that `whole_matrix.align_whole` takes.
     """
     operations_at = as_int64(operations_at)
     length, reference_length = tile.length, tile.reference_length
@@ -121,14 +109,9 @@ def is_diagonal_best(query: CodeArray, reference: CodeArray, tile: Tile, costs: 
 
 @inline
 def _score_of_diagonal(
-    query: CodeArray,
-    reference: CodeArray,
-    tile: Tile,
-    inserted: int,
-    deleted: int,
-    costs: Costs,
+    query: CodeArray, reference: CodeArray, tile: Tile, inserted: int, deleted: int, costs: Costs
 ) -> int:
-    """Return the score of a tile without a gap, behind some bases of each sequence."""
+    """Return the score of a tile without a gap, after some bases of each sequence."""
     score = 0
     query_at, reference_at = tile.read_at + inserted, tile.reference_at + deleted
     for k in range(min(tile.length - inserted, tile.reference_length - deleted)):
@@ -158,19 +141,19 @@ def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs:
 
 @inline
 def _best_outside(length: int, reference_length: int, band: int, costs: Costs) -> int:
-    """Return a score that no alignment exceeds which leaves a band around the first corner.
+    """Return an upper bound of the score of a path that leaves a band around the first corner.
 
-    The band has so many diagonals on both sides. The score is that of all bases that are not in the
-    gaps which such a path must have, if they matched.
+    `band` is its diagonals on each side. All bases match but those in the gaps that such a path
+    must have.
     """
     more = reference_length - length
-    # Above the band: so many deletions, and back to the last corner.
+    # Above the band: deletions up to there, and back to the last corner.
     deleted = max(band + 1, more)
     inserted = deleted - more
     above = costs.match * (length - inserted)
     above -= costs.deletion_open + costs.deletion_extend * deleted
     above -= (costs.insertion_open + costs.insertion_extend * inserted) * (inserted > 0)
-    # Below the band: so many insertions, and back.
+    # Below the band: insertions up to there, and back.
     inserted = max(band + 1, -more)
     deleted = inserted + more
     below = costs.match * (length - inserted)

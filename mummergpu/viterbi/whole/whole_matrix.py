@@ -13,27 +13,28 @@ import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
-from mummergpu.sequence.codes import BREAK, CodeArray
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.viterbi.recurrence.cell_recurrence import pair_score, scalar_recurrence
 from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.recurrence.operations import OperationArray, reverse_operations
-from mummergpu.viterbi.recurrence.scalar_recurrence import scalar_recurrence
+from mummergpu.viterbi.recurrence.operations import (
+    OperationArray,
+    append_backwards,
+    reverse_operations,
+    state_before,
+)
 from mummergpu.viterbi.recurrence.tile import Tile
-from mummergpu.viterbi.whole.whole_path import append_backwards, state_before
 
 
 class MatrixScratch(NamedTuple):
     """The memory in which a whole matrix is computed."""
 
-    rows: Int64Array
-    """What leaves the cells of a row, two numbers for each column."""
-    directions: ByteArray
-    """Of all cells that are computed."""
-    begins: Int64Array
-    """Where the directions of each row would begin if it had all columns."""
+    rows: Int64Array  # What leaves the cells of a row, two numbers for each column
+    directions: ByteArray  # Of all cells that are computed
+    begins: Int64Array  # Where the directions of each row would begin if it had all columns
 
 
 MOST_CELLS: Final = 1 << 24
-"""The largest matrix: its directions take so many bytes."""
+"""The largest matrix, and the bytes of its directions."""
 
 MOST_COLUMNS: Final = 1 << 14
 """The most bases of the reference that a matrix may have, and one more."""
@@ -43,9 +44,6 @@ MOST_ROWS: Final = 1 << 15
 
 NO_MEMORY: Final = -1
 """The number of operations if the matrix has too many cells."""
-
-ANY_SCORE: Final = -(1 << 50)
-"""Less than any alignment scores."""
 
 _NEVER: Final = -(1 << 60)
 
@@ -67,14 +65,6 @@ def fits_matrix(length: int, reference_length: int) -> bool:
     return length < MOST_ROWS and columns <= MOST_COLUMNS and cells <= MOST_CELLS
 
 
-@inline
-def pair_score(base: int, other: int, costs: Costs) -> int:
-    """Return what a base of the query scores on a base of the reference."""
-    if base >= BREAK:
-        return -costs.unknown
-    return costs.match if base == other else -costs.mismatch
-
-
 @jit
 def align_whole(
     query: CodeArray,
@@ -86,32 +76,15 @@ def align_whole(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int]:
-    """Align two sequences from end to end; write the operations of the best alignment.
+    """Align two sequences from end to end; return the score and the number of operations.
 
-    Parameters
-    ----------
-    query, reference : ndarray, dtype=uint8
-        Codes.
-    tile : Tile
-        The bases to align, of direction 1.
-    costs : Costs
-        The scores; nothing is scored for an end.
-    min_score : int
-        A score that some alignment has, or less: the higher it is, the fewer cells are computed.
-    scratch : MatrixScratch
-        From `new_matrix`, or with room for all columns, cells and rows.
-    operations : ndarray, dtype=uint32
-        Output: the operations as BAM packs them; at most as many as the bases of both.
-    operations_at : int
-        Where in `operations` the first one is written.
+    The tile has direction 1; nothing is scored for an end. `min_score` is one that some alignment
+    has, or less: the higher it is, the fewer cells are computed. The operations are written from
+    `operations_at` on: at most as many as the bases of both. Their number is `NO_MEMORY` if there
+    are too many cells, never with a matrix that `fits_matrix`.
 
-    Returns
-    -------
-    tuple of int
-        The score, and the number of operations; `NO_MEMORY` if there are too many cells, never
-        with a matrix that `fits_matrix`. Of several paths with the best score, the one is taken
-        that, seen from the end, stays longest in a match, then prefers a deletion to an insertion,
-        and a shorter gap to a longer one.
+    Of several paths with the best score, the one is taken that, seen from the end, stays longest in
+    a match, then prefers a deletion to an insertion, and a shorter gap to a longer one.
     """
     rows, directions, begins = scratch
     query_at, length, reference_at, reference_length, _ = tile
@@ -165,7 +138,7 @@ def align_whole(
 
 @inline
 def _best_score(length: int, reference_length: int, costs: Costs) -> int:
-    """Return a score that no alignment of so many bases exceeds, if a gap may be open before it."""
+    """Return an upper bound of the score of an alignment, if a gap may be open before it."""
     more = reference_length - length
     if more >= 0:
         return costs.match * length - costs.deletion_extend * more

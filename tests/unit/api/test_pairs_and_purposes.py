@@ -11,7 +11,7 @@ from helpers.sequences import write_fasta
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError, OptionError
-from mummergpu.output.matches.mummer import TextStyle
+from mummergpu.output.options import TextStyle
 
 NAMED = ["a/1", "a/2", "b/1", "b/2"]
 MATES = [("a", "ACGTTGC"), ("a/2", "TTAGCA"), ("b", "GGATCC"), ("b", "ACG")]

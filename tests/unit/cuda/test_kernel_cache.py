@@ -8,14 +8,16 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mummergpu.cuda import kernel_cache
 from mummergpu.cuda import nvrtc as compilation
-from mummergpu.cuda.kernel_cache import KernelCache, cache_key
+from mummergpu.cuda.kernel_cache import KernelCache, Programs, cache_key
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
 from mummergpu.runtime.compiled.store_entry import ABANDONED_SECONDS, pack
@@ -279,17 +281,33 @@ def test_other_files_stay_and_abandoned_ones_go(folder: Path) -> None:
     assert len(kept(folder)) == 1
 
 
-def test_threads_compile_each_program_once(folder: Path) -> None:
+class Loader:
+    """A device that loads nothing."""
+
+    architecture = "sm_90"
+
+    def load(self, cubin: bytes) -> object:
+        return object()
+
+
+def test_threads_load_each_program_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_cache, "read_sources", lambda: SOURCES)
     run = Run(folder)
-    images: list[bytes] = []
-    threads = [threading.Thread(target=lambda: images.append(run.get())) for _ in range(8)]
+    played: Any = Loader(), type("Cache", (), {"cubin": lambda _, *given: run.get(*given)})()
+    programs, loaded = Programs(*played), list[Any]()
+    threads = [
+        threading.Thread(target=lambda: loaded.append(programs.load(PLAIN))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(images) == 8
-    assert len(set(images)) == 1
-    assert run.counts == (7, 1, 0)
+    assert len(loaded) == 8 and len(set(loaded)) == 1
+    with ThreadPoolExecutor(2) as executor:
+        programs.load_all([PLAIN, FAST], executor)
+    assert programs.load(PLAIN) is loaded[0]
+    programs.load(FAST)
+    assert run.counts == (0, 2, 0)
 
 
 WRITER = """

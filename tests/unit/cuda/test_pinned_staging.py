@@ -1,8 +1,9 @@
-"""Arrays that pass through little pinned memory, on a stream that puts everything off."""
+"""Arrays that pass through pinned memory, on a stream that copies as late as it may."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,21 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mummergpu.cuda import pinned_staging as staging
-from mummergpu.cuda.pinned_staging import Staging
+from mummergpu.cuda import pinned_staging
+from mummergpu.cuda.pinned_staging import Staging, Uploader, thread_count
+from mummergpu.errors import BackendError
 
 Array = npt.NDArray[Any]
+PIECE = 64
+MEMORY = 1 << 16
 
 
 class LazyMark:
     def __init__(self, stream: LazyStream) -> None:
         self._stream = stream
-        self._behind = len(stream.work)
-        self.waited = 0
+        self._end = len(stream.work)
 
     def wait(self) -> None:
-        self.waited += 1
-        self._stream.do(self._behind)
+        self._stream.do(self._end)
 
     def milliseconds_since(self, earlier: object) -> float:
         raise AssertionError
@@ -34,16 +36,20 @@ class LazyStream:
     """Copies nothing before somebody waits: then what is in the pinned memory counts."""
 
     def __init__(self) -> None:
-        self.memory = np.zeros(1 << 12, dtype=np.uint8)
+        self.memory = np.full(MEMORY, 0xA5, dtype=np.uint8)
         self.work: list[Callable[[], None]] = []
         self.done = 0
         self.sizes: list[int] = []
+        self.fail_at: int | None = None
 
     def copy_in(self, address: int, array: Array) -> None:
-        self.sizes.append(array.nbytes)
+        if len(self.work) == self.fail_at:
+            raise BackendError("cuda", "the device failed: played")
+        data = array.reshape(-1).view(np.uint8)
+        self.sizes.append(data.size)
 
         def copy() -> None:
-            self.memory[address : address + array.nbytes] = array
+            self.memory[address : address + data.size] = data
 
         self.work.append(copy)
 
@@ -58,20 +64,34 @@ class LazyStream:
     def mark(self) -> LazyMark:
         return LazyMark(self)
 
-    def do(self, behind: int) -> None:
-        while self.done < behind:
+    def do(self, end: int) -> None:
+        while self.done < end:
             self.work[self.done]()
             self.done += 1
 
+    def synchronize(self) -> None:
+        self.do(len(self.work))
 
-class PinnedMemory:
+
+class PinningDevice:
+    """Keeps account of the pinned memory, which one thread takes."""
+
+    def __init__(self) -> None:
+        self.pinned_bytes: list[int] = []
+        self.fail = False
+
     def pinned(self, count: int, dtype: npt.DTypeLike) -> Array:
-        return np.zeros(count, dtype=dtype)
+        assert threading.current_thread() is threading.main_thread()
+        if self.fail:
+            raise BackendError("cuda", "the device failed: no pinned memory")
+        found = np.full(count, 0x5A, dtype=dtype)
+        self.pinned_bytes.append(found.nbytes)
+        return found
 
 
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> LazyStream:
-    monkeypatch.setattr(staging, "PIECE_BYTES", 64)
+    monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
     return LazyStream()
 
 
@@ -81,7 +101,7 @@ def test_arrays_go_in_and_come_out(stream: LazyStream, count: int, threads: int)
     """Pieces of 64 bytes are eight numbers."""
     with ThreadPoolExecutor(max(1, threads)) as pool:
         copiers = pool if threads else None
-        way: Any = Staging(PinnedMemory(), stream, copiers=copiers)  # type: ignore[arg-type]
+        way: Any = Staging(PinningDevice(), stream, copiers=copiers)  # type: ignore[arg-type]
         check_ways(way, stream, count)
 
 
@@ -100,7 +120,7 @@ def check_ways(way: Any, stream: LazyStream, count: int) -> None:
 def test_several_arrays_come_out_of_consecutive_bytes(
     stream: LazyStream, sizes: tuple[int, ...]
 ) -> None:
-    way: Any = Staging(PinnedMemory(), stream)  # type: ignore[arg-type]
+    way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     stream.memory[:] = np.arange(stream.memory.size) % 251
     found = [np.full(size, 7, dtype=np.uint8) for size in sizes]
     way.copy_out_all(iter(found), 5)
@@ -109,7 +129,7 @@ def test_several_arrays_come_out_of_consecutive_bytes(
 
 
 def test_one_piece_is_on_its_way_while_another_is_taken_over(stream: LazyStream) -> None:
-    way: Any = Staging(PinnedMemory(), stream)  # type: ignore[arg-type]
+    way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     stream.memory[:] = np.arange(stream.memory.size) % 251
     asked: list[int] = []
     plain_do = stream.do
@@ -127,7 +147,160 @@ def test_one_piece_is_on_its_way_while_another_is_taken_over(stream: LazyStream)
 
 
 def test_pieces_can_be_given_back(stream: LazyStream) -> None:
-    way: Any = Staging(PinnedMemory(), stream)  # type: ignore[arg-type]
+    way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     way.copy_in(0, np.ones(200, dtype=np.uint8))
     way.free()
     assert not way._pieces and not way._marks
+
+
+class Way:
+    """An uploader of small pieces, its stream and its device."""
+
+    def __init__(self, threads: int = 3) -> None:
+        self.device, self.stream = PinningDevice(), LazyStream()
+        played: Any = self.device, self.stream
+        self.uploader = Uploader(*played, threads)
+
+    @property
+    def is_prepared(self) -> bool:
+        return self.uploader._staging is not None
+
+
+@pytest.fixture
+def way(monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
+    monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", 2 * PIECE)
+    monkeypatch.setattr(pinned_staging, "LEAST_BYTES", 4 * PIECE)
+    made = Way()
+    yield made
+    assert not any(thread.name.startswith("upload") for thread in threading.enumerate())
+
+
+def bytes_of(count: int, seed: int = 1) -> Array:
+    return np.random.default_rng(seed).integers(0, 256, count, dtype=np.uint8)
+
+
+SIZES = sorted({0, 1, 7, *(PIECE * n + d for n in (1, 2, 3, 4, 5, 6, 7, 40) for d in (-1, 0, 1))})
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_all_bytes_arrive(way: Way, threads: int) -> None:
+    for count in SIZES:
+        made = Way(threads)
+        data = bytes_of(count)
+        with made.uploader.prepared(1 << 20):
+            made.uploader.copy_in(128, data)
+        expected = np.full(MEMORY, 0xA5, dtype=np.uint8)
+        expected[128 : 128 + count] = data
+        assert np.array_equal(made.stream.memory, expected), count
+        assert max(made.stream.sizes, default=0) <= PIECE
+        assert len(made.stream.sizes) == -(-count // PIECE)
+
+
+def test_arrays_of_any_type_follow_each_other(way: Way) -> None:
+    numbers = np.arange(300, dtype=np.int64) * 0x0102030405060708
+    codes = bytes_of(1000)
+    with way.uploader.prepared(1 << 20):
+        way.uploader.copy_in(0, numbers)
+        way.uploader.copy_in(4096, codes[3:])
+        # Later arrays may take the place of earlier ones, as in a buffer that is used again.
+        way.uploader.copy_in(8, codes[:100])
+    expected = numbers.view(np.uint8).copy()
+    expected[8:108] = codes[:100]
+    assert np.array_equal(way.stream.memory[: expected.size], expected)
+    assert np.array_equal(way.stream.memory[4096 : 4096 + 997], codes[3:])
+
+
+def test_memory_is_pinned_once_and_freed_at_the_end(way: Way) -> None:
+    with way.uploader.prepared(1 << 20):
+        assert way.device.pinned_bytes == []
+        for _ in range(3):
+            way.uploader.copy_in(0, bytes_of(50 * PIECE))
+        assert way.device.pinned_bytes == [PIECE] * 3 * 2
+    assert not way.is_prepared and way.stream.done == len(way.stream.work)
+    with way.uploader.prepared(1 << 20):
+        way.uploader.copy_in(0, bytes_of(PIECE))
+    assert not way.is_prepared
+
+
+def test_small_arrays_pin_nothing(way: Way) -> None:
+    data = bytes_of(3 * PIECE)
+    with way.uploader.prepared(4 * PIECE - 1):
+        way.uploader.copy_in(5, data)
+    way.uploader.copy_in(1000, data)
+    way.stream.synchronize()
+    assert way.device.pinned_bytes == [] and way.stream.sizes == [data.size] * 2
+    for begin in (5, 1000):
+        assert np.array_equal(way.stream.memory[begin : begin + data.size], data)
+
+
+def test_copies_are_done_at_the_end(way: Way) -> None:
+    for total in (0, 1 << 20):
+        with way.uploader.prepared(total):
+            way.uploader.copy_in(0, bytes_of(PIECE))
+        assert way.stream.done == len(way.stream.work)
+
+
+@pytest.mark.parametrize("fail_at", [0, 1, 5, 39])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_of_a_thread_arrives(way: Way, fail_at: int, threads: int) -> None:
+    made = Way(threads)
+    made.stream.fail_at = fail_at
+    with (
+        pytest.raises(BackendError, match="played"),
+        made.uploader.prepared(1 << 20),
+    ):
+        made.uploader.copy_in(0, bytes_of(40 * PIECE))
+    # All copies are done, and nothing stays pinned.
+    assert len(made.stream.work) == fail_at
+    assert made.stream.done == len(made.stream.work)
+    assert not made.is_prepared
+
+
+def test_memory_that_cannot_be_pinned_is_an_error(way: Way) -> None:
+    way.device.fail = True
+    with (
+        pytest.raises(BackendError, match="no pinned memory"),
+        way.uploader.prepared(1 << 20),
+    ):
+        way.uploader.copy_in(0, bytes_of(40 * PIECE))
+    assert not way.is_prepared
+    way.device.fail = False
+    data = bytes_of(40 * PIECE)
+    with way.uploader.prepared(1 << 20):
+        way.uploader.copy_in(0, data)
+    assert np.array_equal(way.stream.memory[: data.size], data)
+
+
+def test_an_error_between_copies_frees_the_memory(way: Way) -> None:
+    with pytest.raises(KeyError), way.uploader.prepared(1 << 20):
+        way.uploader.copy_in(0, bytes_of(40 * PIECE))
+        raise KeyError
+    assert not way.is_prepared and way.stream.done == len(way.stream.work)
+
+
+def test_a_stream_that_fails_frees_the_memory(way: Way) -> None:
+    def synchronize() -> None:
+        raise BackendError("cuda", "the device failed: played")
+
+    way.stream.synchronize = synchronize  # type: ignore[method-assign]
+    with pytest.raises(BackendError, match="played"), way.uploader.prepared(1 << 20):
+        way.uploader.copy_in(0, bytes_of(40 * PIECE))
+    assert not way.is_prepared
+
+
+@pytest.mark.parametrize(
+    ("mebibytes", "most", "expected"),
+    [
+        (0, 8, 0),
+        (255, 8, 0),
+        (256, 8, 4),
+        (256, 1, 1),
+        (511, 8, 7),
+        (512, 16, 8),
+        (1 << 20, 3, 3),
+        (1 << 20, 64, 8),
+    ],
+)
+def test_more_bytes_get_more_threads(mebibytes: int, most: int, expected: int) -> None:
+    assert thread_count(mebibytes << 20, most) == expected

@@ -126,12 +126,6 @@ INSTALL = "pip install 'mummergpu[cuda-wheels]' (in a clone: pip install '.[cuda
 INSTALL_12 = "pip install 'mummergpu[cuda12-wheels]'"
 
 
-@pytest.fixture(autouse=True)
-def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that PyCUDA could be compiled with, whatever this machine has."""
-    monkeypatch.setattr(requirements, "can_build_pycuda", lambda environment: False)
-
-
 def test_nothing_is_missing_where_all_is_there() -> None:
     assert obstacles(SOUND) == []
 

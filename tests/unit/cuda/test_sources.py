@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mummergpu.cuda import sources
-from mummergpu.cuda.sources import read_sources, source_folder
+from mummergpu.cuda import program
+from mummergpu.cuda.program import read_sources, source_folder
 from mummergpu.errors import BackendError
 
 
@@ -26,7 +26,7 @@ def test_a_checkout_reads_the_sources_beside_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mummergpu").mkdir()
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mummergpu" / "cuda" / "x.py"))
+    monkeypatch.setattr(program, "__file__", str(tmp_path / "mummergpu" / "cuda" / "x.py"))
     assert source_folder() == tmp_path / "kernels"
 
 
@@ -43,7 +43,7 @@ def test_an_installed_package_reads_its_own_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mummergpu" / "kernels").mkdir(parents=True)
-    monkeypatch.setattr(sources, "__file__", str(tmp_path / "mummergpu" / "cuda" / "x.py"))
+    monkeypatch.setattr(program, "__file__", str(tmp_path / "mummergpu" / "cuda" / "x.py"))
     assert source_folder() == tmp_path / "mummergpu" / "kernels"
 
 

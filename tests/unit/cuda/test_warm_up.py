@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mummergpu.cuda.warm_up import LIBRARY, ask_for_context
+from mummergpu.cuda.driver import LIBRARY, ask_for_context
 
 
 class Driver:

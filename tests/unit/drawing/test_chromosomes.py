@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.drawing.chromosomes import Chromosomes
+from mummergpu.drawing.segments import Chromosomes
 
 
 def records(*lengths: int) -> Chromosomes:

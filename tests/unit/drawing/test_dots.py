@@ -19,8 +19,7 @@ from mummergpu.drawing import dots
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.dots import draw_dots, groups_of, remarks
 from mummergpu.drawing.picture import PictureStyle, picture_bytes
-from mummergpu.drawing.query_layout import in_layout
-from mummergpu.drawing.segments import Segments, segments_of
+from mummergpu.drawing.segments import Segments, in_layout, segments_of
 from mummergpu.errors import OptionError
 
 SIZE = 1000

@@ -15,8 +15,7 @@ from helpers.made_matches import MadeMatches, made_matches
 
 from mummergpu.drawing.dots import groups_of
 from mummergpu.drawing.html_plot import html_plot
-from mummergpu.drawing.query_layout import arranged
-from mummergpu.drawing.segments import segments_of
+from mummergpu.drawing.segments import arranged, segments_of
 
 
 def data_of(page: str) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from helpers.made_matches import Row, made_matches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.drawing.query_layout import arranged, best_layout, in_layout
-from mummergpu.drawing.segments import Segments, segments_of
+from mummergpu.drawing.segments import Segments, arranged, best_layout, in_layout, segments_of
 
 
 def layout_of(rows: list[Row], queries: list[int], references: list[int]) -> tuple[Any, Any]:

@@ -27,9 +27,9 @@ from mummergpu.errors import ModelError
 from mummergpu.hmm.language import evaluation, pieces, posteriors
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
-from mummergpu.hmm.language.node_paths import has_node_paths
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
+from mummergpu.hmm.language.traces import has_node_paths
 from mummergpu.runtime.compiled import llvm_text
 
 ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)

@@ -187,7 +187,7 @@ def test_what_is_refused_or_told(tmp_path: Path) -> None:
         read(TranslatedFiles([str(path)], ProteinRules(long_proteins="error")))
     told: list[str] = []
     kept = list(TranslatedFiles([str(path)], ProteinRules()).blocks(None, told.append))
-    assert [block.protein_count for block in kept] == [4]
+    assert [block.count for block in kept] == [4]
     count = "2 ORFs of more than 100,000 residues left out"
     assert told == [f"{path}: {count}: long:1:1-300003, long:4:300003-1"]
     with ReadingThreads(2) as threads:

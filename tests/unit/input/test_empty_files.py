@@ -13,8 +13,8 @@ from helpers.naive import pairs_of
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.bytes.containers import BGZF_END
 from mummergpu.input.bytes.files import EmptyInputError
+from mummergpu.input.bytes.formats import BGZF_END
 from mummergpu.input.reference import read_reference
 
 SAM_HEADER = b"@HD\tVN:1.6\n@SQ\tSN:c1\tLN:2000\n"

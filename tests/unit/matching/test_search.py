@@ -21,7 +21,8 @@ from mummergpu.matching.backends.interface import (
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.matching.tree.cpu import TreeCpuBackend
-from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import MummerFormatter
+from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 

@@ -61,7 +61,7 @@ def test_a_share_of_nothing_is_left_out() -> None:
 
 def mapped(summary: MappingSummary) -> Stats:
     stats = Stats()
-    stats.set_mapping(summary)
+    stats.mapping = summary
     return stats
 
 

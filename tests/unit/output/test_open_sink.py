@@ -18,9 +18,8 @@ from helpers.written_alignments import pass_through, rows_of
 from mummergpu.errors import OptionError
 from mummergpu.output.formats import FORMATS, USUAL, RowKind, names_of, target_of
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
-from mummergpu.output.output_context import OutputContext
-from mummergpu.output.records.sam_options import SamOptions
-from mummergpu.output.sorting.options import SortOptions
+from mummergpu.output.options import SamOptions, SortOptions
+from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 

@@ -12,8 +12,7 @@ from helpers.read_pairs import write_pairs
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.input.blocks.reader import read_reader
-from mummergpu.input.blocks.stream import ReadStream
+from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.pipeline.first_reads import choose_seed_length, usual_length
 from mummergpu.runtime.stats import Stats
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mummergpu.input.blocks.proteins import ProteinRecords
-from mummergpu.input.records.record_arrays import Spans
+from mummergpu.input.records.record_arrays import Records
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_job import NumberedProteins
 from mummergpu.pipeline.search_profiles import ProfileSearch, _Found, _Task
+from mummergpu.sequence.codes import MARGIN
 
 PROFILES = 40
 PATIENCE = 20
@@ -21,8 +21,8 @@ PATIENCE = 20
 
 def some_proteins(count: int) -> NumberedProteins:
     offsets = np.arange(count + 1)
-    headers = Spans(np.full(count, ord("x"), dtype=np.uint8), offsets)
-    records = ProteinRecords(np.zeros(count, dtype=np.uint8), offsets, headers)
+    names = np.full(count, ord("x"), dtype=np.uint8)
+    records = Records(np.zeros(count + 2 * MARGIN, dtype=np.uint8), offsets, names, offsets)
     return NumberedProteins(records, 0, None, np.zeros(0, dtype=np.int64))
 
 

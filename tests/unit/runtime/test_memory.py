@@ -17,8 +17,9 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 8 GiB available and no control groups yet."""
     (tmp_path / "meminfo").write_text(f"MemTotal: 1 kB\nMemAvailable: {8 * GIB >> 10} kB\n")
     monkeypatch.setattr(memory, "_MEMORY_FACTS", str(tmp_path / "meminfo"))
-    monkeypatch.setattr(memory, "_OWN_CGROUPS", str(tmp_path / "cgroup"))
-    monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "groups"))
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    left = memory._left_in_cgroups
+    monkeypatch.setattr(memory, "_left_in_cgroups", lambda _: left(f"{tmp_path}/"))
     return tmp_path
 
 
@@ -39,8 +40,8 @@ def test_without_control_groups_it_is_the_machines(machine: Path) -> None:
 
 
 def test_a_limit_of_version_2_counts(machine: Path) -> None:
-    (machine / "cgroup").write_text("0::/pod/job\n")
-    group = machine / "groups" / "pod" / "job"
+    (machine / "proc" / "self" / "cgroup").write_text("0::/pod/job\n")
+    group = machine / "sys" / "fs" / "cgroup" / "pod" / "job"
     make_group(group, memory__max=2 * GIB, memory__current=GIB)
     assert free_memory() == GIB
     # What is cached of files is given up when memory is short.
@@ -53,37 +54,39 @@ def test_a_limit_of_version_2_counts(machine: Path) -> None:
 
 
 def test_limits_of_the_groups_above_count(machine: Path) -> None:
-    (machine / "cgroup").write_text("0::/pod/job\n")
-    make_group(machine / "groups" / "pod" / "job", memory__max=6 * GIB, memory__current=0)
-    make_group(machine / "groups" / "pod", memory__max=5 * GIB, memory__current=GIB)
+    (machine / "proc" / "self" / "cgroup").write_text("0::/pod/job\n")
+    make_group(
+        machine / "sys" / "fs" / "cgroup" / "pod" / "job", memory__max=6 * GIB, memory__current=0
+    )
+    make_group(machine / "sys" / "fs" / "cgroup" / "pod", memory__max=5 * GIB, memory__current=GIB)
     assert free_memory() == 4 * GIB
-    make_group(machine / "groups", memory__max=3 * GIB, memory__current=GIB)
+    make_group(machine / "sys" / "fs" / "cgroup", memory__max=3 * GIB, memory__current=GIB)
     assert free_memory() == 2 * GIB
 
 
 def test_a_container_sees_its_own_group_as_the_root(machine: Path) -> None:
-    (machine / "cgroup").write_text("0::/of/the/host\n")
-    make_group(machine / "groups", memory__max=2 * GIB, memory__current=GIB)
+    (machine / "proc" / "self" / "cgroup").write_text("0::/of/the/host\n")
+    make_group(machine / "sys" / "fs" / "cgroup", memory__max=2 * GIB, memory__current=GIB)
     assert free_memory() == GIB
 
 
 def test_a_limit_of_version_1_counts(machine: Path) -> None:
-    (machine / "cgroup").write_text("5:cpu,cpuacct:/job\n4:memory:/job\n0::/\n")
+    (machine / "proc" / "self" / "cgroup").write_text("5:cpu,cpuacct:/job\n4:memory:/job\n0::/\n")
     make_group(
-        machine / "groups" / "memory" / "job",
+        machine / "sys" / "fs" / "cgroup" / "memory" / "job",
         memory__limit_in_bytes=2 * GIB,
         memory__usage_in_bytes=3 * GIB // 2,
         memory__stat=f"inactive_file 1\ntotal_inactive_file {GIB // 4}",
     )
     unlimited = 0x7FFFFFFFFFFFF000
-    make_group(machine / "groups" / "memory", memory__limit_in_bytes=unlimited)
+    make_group(machine / "sys" / "fs" / "cgroup" / "memory", memory__limit_in_bytes=unlimited)
     assert free_memory() == 3 * GIB // 4
 
 
 @pytest.mark.parametrize("content", ["many", "", "-"])
 def test_files_that_make_no_sense_limit_nothing(machine: Path, content: str) -> None:
-    (machine / "cgroup").write_text("0::/\n")
-    make_group(machine / "groups", memory__max=content, memory__current=content)
+    (machine / "proc" / "self" / "cgroup").write_text("0::/\n")
+    make_group(machine / "sys" / "fs" / "cgroup", memory__max=content, memory__current=content)
     assert free_memory() == 8 * GIB
 
 

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from mummergpu.sequence import minimizers
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, with_margins
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, context_at, equal_sides
-from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.sequence.extension import (
+    extend_left,
+    extend_left_reversed,
+    extend_right,
+    extend_right_reversed,
+)
 from mummergpu.sequence.minimizers import find_minimizers, minimizers_expected, new_workspace
-from mummergpu.sequence.reverse_extension import extend_left_reversed, extend_right_reversed
 
 # The first example compiles.
 EXAMPLES = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -19,15 +19,16 @@ from helpers.studies import (
     sweep_into,
     wanted,
 )
+from helpers.sweeps import read_sweep
 
 from mummergpu.errors import BackendError, InputError, OptionError
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies import layout_sweep as sweeping
 from mummergpu.studies.combinations import PlannedRun, differing_policies
+from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import Measurer, MemDigest
-from mummergpu.studies.records import RUNS_FILE, SETUP_FILE, read_sweep
-from mummergpu.studies.tree_store import TreeStore
+from mummergpu.studies.records import RUNS_FILE, SETUP_FILE
 
 DATA = data_of(GENOME, 3)
 ALL = differing_policies("cpu")

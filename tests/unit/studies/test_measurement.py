@@ -23,10 +23,9 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.studies import measurement
 from mummergpu.studies.combinations import PlannedRun, differing_policies
 from mummergpu.studies.data_set import DataSet
+from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import Measurer, MemDigest, Snapshot, first_queries
-from mummergpu.studies.records import STAGES, SweepRun
-from mummergpu.studies.subject import KernelRecord
-from mummergpu.studies.tree_store import TreeStore
+from mummergpu.studies.records import STAGES, KernelRecord, SweepRun
 
 FORWARD = (Strand.FORWARD,)
 

@@ -12,7 +12,7 @@ from mummergpu.errors import BackendError
 from mummergpu.matching import open_cuda
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.studies import gathers, machine
-from mummergpu.studies.searcher import ProcessorSearcher, open_searcher
+from mummergpu.studies.searcher import StudySearcher, open_searcher
 
 
 def no_device(*given: Any) -> Any:
@@ -22,7 +22,7 @@ def no_device(*given: Any) -> Any:
 def test_the_processor_is_opened_without_a_look_at_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(open_cuda, "open_cuda_backend", None)
     searcher = open_searcher(DeviceOptions(backend="cpu"), lambda line: None)
-    assert isinstance(searcher, ProcessorSearcher) and not searcher.is_device
+    assert type(searcher) is StudySearcher and not searcher.is_device
     searcher.set_policy("QRT", True)
     searcher.compile_programs(["QRT"], False, True)
     assert searcher.block_size == searcher.backend.sizes.block_bases
@@ -33,7 +33,7 @@ def test_without_a_device_the_processor_is_taken(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(open_cuda, "open_cuda_backend", no_device)
     notices: list[str] = []
     searcher = open_searcher(DeviceOptions(backend="auto"), notices.append)
-    assert isinstance(searcher, ProcessorSearcher)
+    assert type(searcher) is StudySearcher
     assert notices == ["no cuda backend: there is no device"]
 
 
@@ -46,8 +46,8 @@ def test_a_device_that_is_asked_for_has_to_be_there(monkeypatch: pytest.MonkeyPa
 def test_the_processor_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathers, "PROCESSOR_GATHERS", 1 << 10)
     with ThreadPoolExecutor(2) as pool:
-        rates = ProcessorSearcher().gathers_per_second(10_000, 2, pool.map)
-    told = ProcessorSearcher().machine(2, rates)
+        rates = StudySearcher().gathers_per_second(10_000, 2, pool.map)
+    told = StudySearcher().machine(2, rates)
     assert (told.backend, told.threads, told.gathers_per_second) == ("cpu", 2, rates)
     assert told.device == machine.processor_name()
     assert told.architecture and told.memory_bytes > 1 << 28

@@ -14,8 +14,8 @@ from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree_index import build_page
 from mummergpu.runtime.stats import Stats
-from mummergpu.studies import tree_store
-from mummergpu.studies.tree_store import TreeStore
+from mummergpu.studies import layout_sweep
+from mummergpu.studies.layout_sweep import TreeStore
 
 ONE_PAGE = SearchCase("one page", GENOME.records, GENOME.queries, 6)
 LENGTHS = {len(record) for record in GENOME.records}
@@ -71,10 +71,12 @@ def test_growing_and_ordering_happen_once(monkeypatch: pytest.MonkeyPatch) -> No
         return count
 
     # What has warmed up a store is not counted.
-    monkeypatch.setattr(tree_store, "warm_up", lambda: None)
-    monkeypatch.setattr(tree_store, "grow_tree", counted("grown", tree_store.grow_tree))
-    monkeypatch.setattr(tree_store, "order_nodes", counted("ordered", tree_store.order_nodes))
-    monkeypatch.setattr(tree_store, "flatten_tree", counted("flattened", tree_store.flatten_tree))
+    monkeypatch.setattr(layout_sweep, "warm_up", lambda: None)
+    monkeypatch.setattr(layout_sweep, "grow_tree", counted("grown", layout_sweep.grow_tree))
+    monkeypatch.setattr(layout_sweep, "order_nodes", counted("ordered", layout_sweep.order_nodes))
+    monkeypatch.setattr(
+        layout_sweep, "flatten_tree", counted("flattened", layout_sweep.flatten_tree)
+    )
     store = store_of(GENOME)
     pages = len(GENOME.page_plan)
     assert pages >= 5
@@ -101,7 +103,7 @@ def test_seconds_are_summed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         now[0] += 1.0
         return now[0]
 
-    monkeypatch.setattr(tree_store.time, "perf_counter", tick)
+    monkeypatch.setattr(layout_sweep.time, "perf_counter", tick)
     store = store_of(GENOME)
     pages = float(len(GENOME.page_plan))
     assert store.flatten(LAYOUTS[3])[1] == {"build": pages, "order": pages, "flatten": pages}

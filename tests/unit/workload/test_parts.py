@@ -28,10 +28,8 @@ from mummergpu.workload.declaration import (
     read_declaration,
     workload_folder,
 )
-from mummergpu.workload.divergence import diverge
-from mummergpu.workload.error_profiles import error_table
-from mummergpu.workload.genome import synthesize
-from mummergpu.workload.read_simulator import Tally, sequence_reads
+from mummergpu.workload.genome import diverge, synthesize
+from mummergpu.workload.read_simulator import Tally, error_table, sequence_reads
 from mummergpu.workload.splitmix import GAMMA, RandomStream, scramble
 
 

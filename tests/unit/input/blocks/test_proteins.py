@@ -9,7 +9,7 @@ import pytest
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
-from mummergpu.sequence.alphabet import AMINO_ACIDS
+from mummergpu.sequence.codes import AMINO_ACIDS
 
 TEXT = b">a  desc here \nACDEFghikl*\nBJ ZOUX\t.._~\r\n\n>b\n>  c x\x01y\nmnpqrstvwy" * 3
 

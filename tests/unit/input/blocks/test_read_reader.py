@@ -372,7 +372,7 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None
             own = part.as_written
             codes = own.padded_codes[MARGIN:-MARGIN]
             assert bytes(LETTERS[code] for code in codes) == text
-            assert own.base_qualities.tobytes() == qualities
+            assert own.qualities.tobytes() == qualities
             assert own.offsets.tolist() == [0, len(text)]
         (warning,) = warnings
         assert warning.startswith(

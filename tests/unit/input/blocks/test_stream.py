@@ -13,8 +13,7 @@ import pytest
 
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.blocks.stream import BLOCKS_AHEAD, ReadStream
+from mummergpu.input.blocks.reader import BLOCKS_AHEAD, ReadStream, query_reader
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import decode
 

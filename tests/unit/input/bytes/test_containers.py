@@ -15,7 +15,7 @@ from helpers.naive import Pairs, fold, pairs_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.bytes.containers import BGZF_END, MissingEndError, check_end
+from mummergpu.input.bytes.formats import BGZF_END, MissingEndError, check_end
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import decode
 

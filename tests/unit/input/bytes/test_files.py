@@ -9,14 +9,15 @@ import threading
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.containers import bgzf
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.files import Input, TextStream
+from mummergpu.input.bytes.file_part import read_into
+from mummergpu.input.bytes.files import CountedInput, Input, TextStream
 from mummergpu.input.bytes.formats import Compression, Format
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.bytes.source import Source
 
 FASTQ = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(20_000))
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
@@ -232,7 +233,7 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_source_begins_again_until_it_is_told_not_to() -> None:
-    source = Source(BytesIO(b"ACGTACGT"))
+    source = CountedInput(BytesIO(b"ACGTACGT"))
     assert source.read(3) == b"ACG"
     source.rewind()
     assert source.read(2) == b"AC"
@@ -243,3 +244,24 @@ def test_source_begins_again_until_it_is_told_not_to() -> None:
     assert source.bytes_read == 8
     with pytest.raises(ValueError, match="gone"):
         source.rewind()
+
+
+@pytest.mark.parametrize("has_preadv", [True, False])
+def test_a_part_of_a_file_is_read(
+    has_preadv: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has_preadv:
+        monkeypatch.delattr(os, "preadv", raising=False)
+    path = tmp_path / "file"
+    path.write_bytes(b"0123456789")
+    memory = np.full(6, ord("-"), dtype=np.uint8)
+    with open(path, "rb", buffering=0) as file:
+        assert read_into(file.fileno(), memory[:4].data, 3) == 4
+        assert memory.tobytes() == b"3456--"
+        assert read_into(file.fileno(), memory.data, 8) == 2
+        assert memory.tobytes() == b"8956--"
+        assert read_into(file.fileno(), memory.data, 10) == 0
+        assert read_into(file.fileno(), memory[:0].data, 0) == 0
+        assert memory.tobytes() == b"8956--" and file.tell() == 0
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        read_into(-1, memory.data, 0)

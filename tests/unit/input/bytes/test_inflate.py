@@ -18,13 +18,10 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes import inflated_blocks
-from mummergpu.input.bytes.containers import BGZF_END, BGZF_HEAD, is_bgzf
-from mummergpu.input.bytes.files import Input
-from mummergpu.input.bytes.formats import Compression, Format
-from mummergpu.input.bytes.inflate import InflatedAhead
-from mummergpu.input.bytes.inflated_blocks import InflatedBlocks
+from mummergpu.input.bytes.files import CountedInput, Input
+from mummergpu.input.bytes.formats import BGZF_END, BGZF_HEAD, Compression, Format, is_bgzf
+from mummergpu.input.bytes.inflated_blocks import InflatedAhead, InflatedBlocks
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.bytes.source import Source
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
 from mummergpu.runtime.words import pluralize
 
@@ -39,7 +36,7 @@ class NoThreads(ReadingThreads):
         raise AssertionError("a thread was asked for")
 
 
-def alone(source: Source) -> DecodedStreams:
+def alone(source: CountedInput) -> DecodedStreams:
     has_blocks = is_bgzf(source.read(BGZF_HEAD) or b"")
     source.rewind()
     return DecodedStreams(source, Compression.GZIP, "reads", is_bgzf=has_blocks)
@@ -50,7 +47,7 @@ def refuse(count: int) -> None:
 
 
 def in_blocks(
-    source: Source, threads: ReadingThreads, piece_size: int = 900, ahead_from: int = 0
+    source: CountedInput, threads: ReadingThreads, piece_size: int = 900, ahead_from: int = 0
 ) -> InflatedBlocks:
     return InflatedBlocks(source, threads, refuse, lambda: True, piece_size, ahead_from)
 
@@ -64,7 +61,7 @@ def test_blocks_are_joined_whatever_the_pieces(
 ) -> None:
     packed = bgzf(TEXT, max(block_size, 50))
 
-    def open_file(source: Source) -> InflatedBlocks:
+    def open_file(source: CountedInput) -> InflatedBlocks:
         return in_blocks(source, threads, piece_size, ahead_from)
 
     assert outcome(open_file, packed, size) == (TEXT, "")
@@ -173,7 +170,7 @@ def test_a_failed_read_comes_after_the_text_before_it(
     threads: ReadingThreads, ahead_from: int
 ) -> None:
     file = Broken(PACKED[:MIDDLE])
-    text = in_blocks(Source(file), threads, 900, ahead_from)
+    text = in_blocks(CountedInput(file), threads, 900, ahead_from)
     parts, buffer = [], bytearray(100)
     with pytest.raises(OSError, match="whatever"):
         while count := text.readinto(buffer):

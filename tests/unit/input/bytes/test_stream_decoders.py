@@ -19,11 +19,10 @@ from helpers.naive import pairs_of
 from mummergpu.errors import InputError, LibraryError
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes import stream_decoders
-from mummergpu.input.bytes.files import EmptyInputError, Input
+from mummergpu.input.bytes.files import CountedInput, EmptyInputError, Input
 from mummergpu.input.bytes.formats import LONGEST_MAGIC, Compression, compression_of
-from mummergpu.input.bytes.inflate import InflatedAhead
+from mummergpu.input.bytes.inflated_blocks import InflatedAhead
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.bytes.source import Source
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
 from mummergpu.input.reference import read_reference
 from mummergpu.runtime.words import pluralize
@@ -44,7 +43,7 @@ def kind(request: pytest.FixtureRequest) -> Compression:
     return found
 
 
-Open = Callable[[Source], Any]
+Open = Callable[[CountedInput], Any]
 
 
 def opener(kind: Compression) -> Open:
@@ -84,7 +83,7 @@ def test_what_follows_is_ignored_and_counted(kind: Compression, tail: bytes) -> 
     for behind in tails:
         ignored: list[int] = []
 
-        def open_file(source: Source) -> DecodedStreams:
+        def open_file(source: CountedInput) -> DecodedStreams:
             return DecodedStreams(source, kind, "reads", ignore=ignored.append)  # noqa: B023
 
         packed = PACKERS[kind](TEXT) + behind
@@ -213,7 +212,7 @@ def test_a_frame_of_zstd_may_need_a_window_of_two_gigabytes() -> None:
 
 def test_few_bytes_of_zstd_never_give_a_text_that_is_longer_than_asked_for() -> None:
     text = bytes(5_000_000) + TEXT
-    streams = DecodedStreams(Source(BytesIO(zstd_of(text) * 2)), Compression.ZSTD, "reads")
+    streams = DecodedStreams(CountedInput(BytesIO(zstd_of(text) * 2)), Compression.ZSTD, "reads")
     found = []
     while part := streams.read_some(10_000):
         assert len(part) <= 10_000

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input.bytes.containers import BGZF_END
 from mummergpu.input.bytes.files import Input
+from mummergpu.input.bytes.formats import BGZF_END
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.bam import BamReader
 from mummergpu.input.records.record_arrays import Limits, RecordOptions

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import re
 from itertools import chain
 from pathlib import Path
@@ -19,13 +21,13 @@ from mummergpu.input.records import byte_runs as spans
 from mummergpu.input.records import parser_state
 from mummergpu.input.records.record_arrays import (
     CHUNK_SIZE,
+    NO_SPANS,
     UNLIMITED,
     UNLIMITED_BLOCK,
     Limits,
     RecordOptions,
 )
-from mummergpu.input.records.record_reader import printable
-from mummergpu.input.records.tags import NO_TAGS
+from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK, MARGIN
 
@@ -234,7 +236,7 @@ def test_blocks_own_their_arrays() -> None:
     first, second = blocks[0].codes, blocks[1].codes
     assert not np.shares_memory(first, second)
     arrays = blocks[0][:6]
-    assert blocks[0].tags is NO_TAGS
+    assert blocks[0].tags is NO_SPANS
     assert all(array.flags.c_contiguous for block in blocks for array in block[:6])
     assert [array.dtype for array in arrays] == [
         *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint16)
@@ -330,3 +332,24 @@ def test_state_has_room_for_all_that_is_in_it() -> None:
     fields = re.findall(r"^([A-Z_]+): Final", block, re.MULTILINE)
     numbers = [getattr(parser_state, field) for field in fields]
     assert sorted(numbers) == list(range(parser_state.STATE_SIZE))
+
+
+NUMBERED_FASTA = b"\n>a\nAC\n\nGT\n>b\n>c\nA"
+NUMBERED_FASTQ = b"@a\nAC\nGT\n+a\n@@\n@@\n\n@b\n\n+\n\n@c\nA\n+\n@"
+
+
+@each("text, lines", [(NUMBERED_FASTA, [2, 6, 7, None]), (NUMBERED_FASTQ, [1, 8, 12, None])])
+def test_lines(text: bytes, lines: list[int | None], tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for content in (text, gzip.compress(text)):
+        path.write_bytes(content)
+        assert [line_of_record(str(path), number) for number in range(4)] == lines
+
+
+def test_no_lines(tmp_path: Path) -> None:
+    assert line_of_record("-", 0) is None
+    assert line_of_record(str(tmp_path / "missing"), 0) is None
+    (tmp_path / "a.sam").write_text("@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n")
+    assert line_of_record(str(tmp_path / "a.sam"), 0) is None
+    os.mkfifo(tmp_path / "pipe")
+    assert line_of_record(str(tmp_path / "pipe"), 0) is None

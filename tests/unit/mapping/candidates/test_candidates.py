@@ -12,7 +12,7 @@ from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import EXACT
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.sequence.codes import decode
-from mummergpu.viterbi.tiles.scratch import new_scratch
+from mummergpu.viterbi.tiles.band import new_scratch
 
 LEAST = 8
 

@@ -23,7 +23,10 @@ from mummergpu.mapping.genomes.options import (
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
-from mummergpu.viterbi.whole.whole_matrix import ANY_SCORE, align_whole, new_matrix
+from mummergpu.viterbi.whole.whole_matrix import align_whole, new_matrix
+
+ANY_SCORE = -(1 << 50)
+"""Less than any alignment scores."""
 
 
 def check_rows(

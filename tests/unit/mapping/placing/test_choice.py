@@ -38,7 +38,7 @@ from mummergpu.mapping.placing.mapping_quality import (
 )
 from mummergpu.mapping.placing.refinement import new_tops
 from mummergpu.mapping.placing.rescue import new_marks
-from mummergpu.viterbi.tiles.scratch import new_scratch
+from mummergpu.viterbi.tiles.band import new_scratch
 
 SEED = 14
 LENGTH = 50

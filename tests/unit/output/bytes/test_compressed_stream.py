@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.output.bytes.compression import BgzfCompressor, CompressedStream, Piece
+from mummergpu.output.bytes.compression import BgzfCompressor, CompressedStream
+from mummergpu.output.bytes.texts import Piece
 
 CHUNK_BYTES = BgzfCompressor.chunk_bytes
 TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()

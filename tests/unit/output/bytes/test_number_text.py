@@ -14,7 +14,7 @@ from helpers.text_cases import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.output.matches.mummer import TextStyle
+from mummergpu.output.options import TextStyle
 from mummergpu.sequence.codes import Strand
 
 

@@ -10,7 +10,7 @@ from helpers.in_memory import reference_of
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.output.genomes.delta import GenomeDelta
-from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.sink import AlignedQueries
 
 
 def made() -> tuple[list[str], list[str], AlignedQueries]:
@@ -30,7 +30,7 @@ def test_a_delta_has_the_places_of_all_gaps() -> None:
     reference, queries, aligned = made()
     made_delta = GenomeDelta(reference_of(reference), "q.fa")
     assert made_delta.head().split(b"\n")[1:] == [b"NUCMER", b""]
-    lines = b"".join(made_delta.format_queries(aligned)).decode().splitlines()
+    lines = b"".join(made_delta.format_block(aligned, aligned.alignments)).decode().splitlines()
     found = aligned.alignments
     for row in range(found.count):
         query, record = found.queries[row], found.records[row]
@@ -86,5 +86,6 @@ def test_queries_without_alignments_have_no_text() -> None:
     some = random.Random(1)
     reference, queries = [random_bases(some, 500)], [random_bases(some, 500)]
     aligned = AlignedQueries.of_block(block_of(queries), align(reference, queries))
-    assert list(GenomeDelta(reference_of(reference), "q.fa").format_queries(aligned)) == []
+    made = GenomeDelta(reference_of(reference), "q.fa")
+    assert b"".join(made.format_block(aligned, aligned.alignments)) == b""
     assert paf_lines(reference_of(reference), aligned) == []

@@ -26,10 +26,10 @@ from mummergpu.errors import InputError
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.genomes.genome_rows import GenomeRows
+from mummergpu.output.options import ReadGroup
 from mummergpu.output.records.bam import MOST_OPERATIONS, AlignmentBam
 from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
-from mummergpu.output.records.sam_options import ReadGroup
 
 COMMAND = "mummergpu align r.fa q.fa"
 

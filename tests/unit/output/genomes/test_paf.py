@@ -19,7 +19,7 @@ from helpers.genome_alignments import (
 from helpers.loops import each
 
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
-from mummergpu.output.genomes.format import AlignedQueries
+from mummergpu.output.genomes.sink import AlignedQueries
 
 
 def plain_changes(case: GenomeCase, row: MadeAlignment) -> str:

@@ -30,7 +30,7 @@ FEW_BASES = b"AC"
 
 def vcf_of(case: GenomeCase) -> str:
     made = GenomeVcf(case.reference, ("folder/sample 1.fa.gz",))
-    pieces = [made.head(), *made.format_queries(case.queries), *made.tail()]
+    pieces = [made.head(), *made.format_block(case.queries, case.queries.alignments), *made.tail()]
     return b"".join(pieces).decode()
 
 

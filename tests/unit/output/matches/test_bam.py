@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import BgzfCompressor
+from mummergpu.output.options import ReadGroup, SamOptions
 from mummergpu.output.records.bam import PIECE_BYTES
-from mummergpu.output.records.sam_options import ReadGroup, SamOptions
 from mummergpu.sequence.codes import Strand
 
 GROUPS = [None, ReadGroup("@RG\tID:lane 1\tSM:x", "lane 1"), ReadGroup("@RG\tID:x", "x" * 300)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,16 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES
-from mummergpu.output.bytes.text_stores import OVERSHOOT
-from mummergpu.output.matches.lines import (
-    COLUMNS,
-    BedFormat,
-    LineFormat,
-    PafFormat,
-    TsvFormat,
-    write_lines,
-)
+from mummergpu.output.bytes.texts import OVERSHOOT, PIECE_BYTES
+from mummergpu.output.matches.lines import BED, COLUMNS, PAF, TSV, LineFormat, write_lines
 from mummergpu.sequence.codes import Strand
 
 Maker = Callable[..., LineFormat]
@@ -63,9 +56,9 @@ def plain_tsv(case: MatchCase) -> bytes:
 
 
 FORMATS: list[tuple[Maker, Callable[[MatchCase], bytes]]] = [
-    (PafFormat, plain_paf),
-    (BedFormat, plain_bed),
-    (TsvFormat, plain_tsv),
+    (partial(LineFormat, PAF), plain_paf),
+    (partial(LineFormat, BED), plain_bed),
+    (partial(LineFormat, TSV), plain_tsv),
 ]
 formats = pytest.mark.parametrize(("make", "plain"), FORMATS, ids=["paf", "bed", "tsv"])
 
@@ -80,7 +73,7 @@ PIECES = st.one_of(st.integers(1, 400), st.just(PIECE_BYTES))
 def test_lines_equal_those_of_a_plain_formatter(
     make: Maker, plain: Callable[[MatchCase], bytes], data: st.DataObject
 ) -> None:
-    names = ANY_NAME if make is not BedFormat else ANY_NAME.filter(len)
+    names = ANY_NAME if plain is not plain_bed else ANY_NAME.filter(len)
     case = data.draw(match_cases(ANY_NAME, names))
     assert text_of(make(case.reference, data.draw(PIECES)), case) == plain(case)
 
@@ -177,7 +170,7 @@ def test_numbers_around_every_power_of_ten(
         if strand is Strand.REVERSE:
             query_start = largest - query_start - length
         place = [query_start, query_start + length, start, start + length, length]
-        if make is BedFormat:
+        if plain is plain_bed:
             assert list(map(int, fields[1:3])) == place[2:4]
             assert int(fields[4]) == min(length, 1000)
         else:
@@ -189,14 +182,14 @@ def test_numbers_around_every_power_of_ten(
 def test_a_long_line_has_a_piece_of_its_own() -> None:
     rows = {Strand.FORWARD: [[(0, (0, 0, 4))] * 3]}
     case = MatchCase([(b"r" * 9000, b"ACGT")], [(b"q" * 7000, b"ACGT")], rows)
-    made = PafFormat(case.reference, 100)
+    made = LineFormat(PAF, case.reference, 100)
     assert text_of(made, case) == plain_paf(case)
 
 
 def test_records_need_names_for_bed() -> None:
     case = MatchCase([(b"a", b"ACGT"), (b"", b"ACGT")], [])
     with pytest.raises(InputError, match="BED needs names, and record 2 has none"):
-        BedFormat(case.reference)
+        LineFormat(BED, case.reference)
 
 
 @formats

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.output.bytes.text_stores import OVERSHOOT
+from mummergpu.output.bytes.texts import OVERSHOOT
 from mummergpu.output.matches import mummer
-from mummergpu.output.matches.mummer import MummerFormatter, TextStyle
+from mummergpu.output.matches.mummer import MummerFormatter
+from mummergpu.output.options import TextStyle
 from mummergpu.sequence.codes import Strand, decode
 from mummergpu.sequence.mems import MemColumns
 

@@ -14,14 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES
-from mummergpu.output.bytes.text_stores import OVERSHOOT
+from mummergpu.output.bytes.texts import OVERSHOOT, PIECE_BYTES
 from mummergpu.output.matches import match_rows
 from mummergpu.output.matches.match_rows import PIECE_ROWS
+from mummergpu.output.options import SamOptions, read_group_of
 from mummergpu.output.records import sam
 from mummergpu.output.records.header import AlignmentHead, sam_header
 from mummergpu.output.records.sam import PART_BASES, AlignmentSam
-from mummergpu.output.records.sam_options import SamOptions, read_group_of
 from mummergpu.sequence.codes import Strand, decode, encode
 
 GROUP = read_group_of(r"@RG\tID:a group\tSM:sample")

@@ -14,13 +14,13 @@ from helpers.made_alignments import random_alignments, random_reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mummergpu.output.alignments.read_rows import AlignmentFormat, ReadRows
+from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.records.bam import PIECE_BYTES, AlignmentBam
 from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
 
 
-def content(made: AlignmentFormat, case: AlignedReads) -> bytes:
+def content(made: AlignmentBam, case: AlignedReads) -> bytes:
     text = made.head()
     for piece in made.format_block(case.reads, case.columns):
         text += piece.tobytes()

@@ -16,12 +16,12 @@ from helpers.written_alignments import pass_through, rows_of, write_bam, write_s
 from mummergpu.errors import OutputError
 from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.bytes.text_stores import TextArray
+from mummergpu.output.bytes.texts import TextArray
+from mummergpu.output.options import SortOptions
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.cram import CramSink, index_cram
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 from mummergpu.output.sink import ByteSink, Emit, writer_of
-from mummergpu.output.sorting.options import SortOptions
 from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats

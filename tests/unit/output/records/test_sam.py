@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.read_rows import ReadRows
-from mummergpu.output.bytes.text_arrays import PIECE_BYTES
+from mummergpu.output.bytes.texts import PIECE_BYTES
 from mummergpu.output.records.header import BY_COORDINATE, AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
 

@@ -10,8 +10,10 @@ from helpers.match_cases import MatchCase
 from helpers.text_cases import named_block, named_reference
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.output.records.header import AlignmentHead, check_queries, sam_header, unusual_names
-from mummergpu.output.records.sam_options import read_group_of
+from mummergpu.output.bytes.texts import query_columns
+from mummergpu.output.options import read_group_of
+from mummergpu.output.records.header import AlignmentHead, sam_header, unusual_names
+from mummergpu.output.records.rows import check_reads
 from mummergpu.version import __version__
 
 
@@ -88,20 +90,20 @@ def test_records_have_lengths_of_31_bits() -> None:
 def test_names_of_queries_that_break_the_format_are_refused(name: bytes, message: str) -> None:
     block = named_block([b"fine", b"", name, b"fine"], [1, 1, 1, 1])
     with pytest.raises(InputError, match=re.escape(message)) as caught:
-        check_queries(block, "q.fa")
+        check_reads(query_columns(block), "q.fa")
     assert caught.value.path == "q.fa"
 
 
 def test_names_of_all_allowed_bytes_pass() -> None:
     letters = bytes(range(33, 127))
-    check_queries(named_block([letters, b"", b"n" * 254], [1, 1, 1]), "q.fa")
+    check_reads(query_columns(named_block([letters, b"", b"n" * 254], [1, 1, 1])), "q.fa")
 
 
 def test_queries_have_lengths_of_28_bits() -> None:
     longest = (1 << 28) - 1
-    check_queries(named_block([b"a"], [longest]), "q.fa")
+    check_reads(query_columns(named_block([b"a"], [longest])), "q.fa")
     with pytest.raises(InputError, match=r"268,435,455 bases \(record 'b'\)"):
-        check_queries(named_block([b"a", b"b"], [longest, longest + 1]), "q.fa")
+        check_reads(query_columns(named_block([b"a", b"b"], [longest, longest + 1])), "q.fa")
 
 
 def test_a_read_group_has_a_name() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from helpers.loops import each
 
-from mummergpu.output.records.sam_options import usual_read_group
+from mummergpu.output.options import usual_read_group
 
 
 @each(

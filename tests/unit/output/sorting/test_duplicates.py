@@ -26,10 +26,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.input.reference import Reference
-from mummergpu.output.sorting.duplicates import DuplicateFinder
-from mummergpu.output.sorting.options import SortOptions
-from mummergpu.output.sorting.places import axis_of
-from mummergpu.output.sorting.templates import TemplateArrays
+from mummergpu.output.options import SortOptions
+from mummergpu.output.sorting.duplicates import DuplicateFinder, Templates
+from mummergpu.output.sorting.row_tables import axis_of
 
 End = tuple[int, int, bool]
 
@@ -119,9 +118,8 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
             assert {number for number, row in enumerate(rows) if row.flag & 1024} == expected
 
 
-def part_of(templates: TemplateArrays, begin: int, end: int) -> TemplateArrays:
-    first, second, rows, others, scores = (array[begin:end] for array in templates)
-    return first, second, rows, others, scores
+def part_of(templates: Templates, begin: int, end: int) -> Templates:
+    return Templates._make(array[begin:end] for array in templates)
 
 
 def test_blocks_and_the_order_of_the_work_change_nothing() -> None:

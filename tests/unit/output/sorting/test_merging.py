@@ -11,11 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mummergpu.output.sorting import merging
+from mummergpu.output.sorting import record_store
 from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes
-from mummergpu.output.sorting.merging import MergedRows, RowRanges
-from mummergpu.output.sorting.places import Axis
-from mummergpu.output.sorting.row_tables import KEY, NUMBER, PLACE, RowTable, row_table, sizes_of
+from mummergpu.output.sorting.record_store import MergedRows, RowRanges
+from mummergpu.output.sorting.row_tables import (
+    KEY,
+    NUMBER,
+    PLACE,
+    Axis,
+    RowTable,
+    row_table,
+    sizes_of,
+)
 
 QUIET = [HealthCheck.function_scoped_fixture]
 
@@ -56,8 +63,8 @@ def test_ranges_are_the_stable_order(
     monkeypatch: pytest.MonkeyPatch, blocks: list[list[int]], bits: int, range_rows: int
 ) -> None:
     """Few bits make many equal keys."""
-    monkeypatch.setattr(merging, "_RANGE_ROWS", range_rows)
-    monkeypatch.setattr(merging, "_SAMPLES", 2)
+    monkeypatch.setattr(record_store, "_RANGE_ROWS", range_rows)
+    monkeypatch.setattr(record_store, "_SAMPLES", 2)
     blocks = [[key % (1 << bits) for key in block] for block in blocks]
     merged = merged_ranges(tables_of(blocks, bits), 50)
     rows = np.concatenate([one.rows for one in merged])
@@ -76,7 +83,7 @@ def test_no_range_has_many_more_rows_than_the_others(
     monkeypatch: pytest.MonkeyPatch, keys: list[int]
 ) -> None:
     """Also if the rows are equal, and the tables are smaller than what is asked of a range."""
-    monkeypatch.setattr(merging, "_RANGE_ROWS", 2000)
+    monkeypatch.setattr(record_store, "_RANGE_ROWS", 2000)
     made = random.Random(2)
     cuts = [0, *sorted(made.sample(range(1, len(keys)), 999)), len(keys)]
     shuffled = made.sample(list(keys), len(keys))
@@ -97,7 +104,7 @@ def test_an_index_takes_ranges_in_any_order(monkeypatch: pytest.MonkeyPatch) -> 
     whole = RowIndexer(axis)
     for merged in merged_ranges(tables, 90):
         whole.add(merged)
-    monkeypatch.setattr(merging, "_RANGE_ROWS", 100)
+    monkeypatch.setattr(record_store, "_RANGE_ROWS", 100)
     ranges = merged_ranges(tables, 90)
     assert len(ranges) > 30
     shuffled = RowIndexer(axis)

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import OutputError
 from mummergpu.input.reference import Reference
-from mummergpu.output.sorting import merging
-from mummergpu.output.sorting.options import SortOptions
-from mummergpu.output.sorting.radix_order import radix_order
+from mummergpu.output.options import SortOptions
+from mummergpu.output.sorting import record_store
+from mummergpu.output.sorting.row_tables import radix_order
 from mummergpu.sequence.codes import MARGIN
 
 QUIET = [HealthCheck.function_scoped_fixture]
@@ -125,7 +125,7 @@ def test_many_rows_with_and_without_temporary_files(
     """The bytes depend neither on the memory nor on the threads nor on the blocks."""
     reference, case = long_case
     write_sorted(tmp_path / "y.bam", reference, [case], SortOptions(threads=2), GROUP)
-    monkeypatch.setattr(merging, "_RANGE_ROWS", range_rows)
+    monkeypatch.setattr(record_store, "_RANGE_ROWS", range_rows)
     options = SortOptions(memory_bytes=memory, folder=str(tmp_path), threads=1 + memory % 3)
     path = tmp_path / "x.bam"
     write_sorted(path, reference, blocks_of(case, random.Random(memory)), options, GROUP)

@@ -11,7 +11,7 @@ PROGRAM = """
 import sys
 import numpy as np
 from mummergpu.output.alignments.unmapped_fastq import write_reads
-from mummergpu.output.bytes.text_arrays import QueryColumns
+from mummergpu.output.bytes.texts import QueryColumns
 
 one = np.array([0, 1], dtype=np.int64)
 text = np.zeros(64, dtype=np.uint8)

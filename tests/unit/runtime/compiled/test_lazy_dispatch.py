@@ -384,7 +384,7 @@ from mummergpu.mapping.seeding.windows import keep_windows
 from mummergpu.runtime.jit import flattened
 from mummergpu.sequence.codes import write_reverse_complements
 from mummergpu.sequence.mems import MemColumns
-from mummergpu.sequence.offsets import longest_of
+from mummergpu.sequence.codes import longest_of
 
 offsets = np.array([0, 1, 4])
 codes, placed = np.zeros(4, np.uint8), np.zeros(9, np.uint8)

@@ -10,15 +10,9 @@ import pytest
 from helpers.profiles import block_of, built, sequences_like
 
 from mummergpu.errors import InputError, OptionError
+from mummergpu.hmm.filter_variants import BASIC, PAPERS_BEST, ThreadPolicy
 from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
-from mummergpu.hmm.thread_filter_variants import BASIC, PAPERS_BEST, ThreadPolicy
-from mummergpu.studies.profiles.analysis import (
-    choice_effects,
-    choice_interactions,
-    study_of,
-)
 from mummergpu.studies.profiles.data import ProfileData, parts_of, processor_scores, suitable
-from mummergpu.studies.profiles.papers import PAPER_ROWS
 from mummergpu.studies.profiles.policies import (
     CONTROLS,
     PROCESSOR_POLICIES,
@@ -29,23 +23,26 @@ from mummergpu.studies.profiles.policies import (
     measured_policies,
     policy_of,
 )
-from mummergpu.studies.profiles.records import (
+from mummergpu.studies.records import (
     PROFILES,
+    RUNS_FILE,
+    SETUP_FILE,
     ProfileInput,
     ProfileRun,
     ProfileSetup,
     ProfileSweep,
-)
-from mummergpu.studies.records import (
-    RUNS_FILE,
-    SETUP_FILE,
+    SweepMachine,
     read_study,
-    read_sweep,
     run_text,
     setup_text,
 )
-from mummergpu.studies.subject import SweepMachine
-from mummergpu.studies.sweep_folder import SweepFolder
+from mummergpu.studies.report.profile_sections import (
+    PAPER_ROWS,
+    choice_effects,
+    choice_interactions,
+    study_of,
+)
+from mummergpu.studies.sweeping import SweepFolder
 
 MACHINE = SweepMachine("cuda", "a GPU", "sm_90", 1 << 30, 2, 2, {}, {"python": "3"}, {})
 INPUT = ProfileInput("made", "aa", 270, 10, 5000, 900, 500, 1)
@@ -178,8 +175,6 @@ def test_records_say_what_they_are_about(tmp_path: Path) -> None:
     found = read_study(tmp_path)
     assert isinstance(found, ProfileSweep)
     assert (found.setup, found.runs) == (sweep.setup, sweep.runs)
-    with pytest.raises(InputError, match="a sweep of profiles, not of trees"):
-        read_sweep(tmp_path)
     with pytest.raises(InputError, match="holds a sweep of profiles; use another folder"):
         with SweepFolder(tmp_path):
             pass

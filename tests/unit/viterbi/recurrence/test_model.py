@@ -8,9 +8,7 @@ import pytest
 
 from mummergpu.errors import OptionError
 from mummergpu.viterbi.recurrence.cuda_source import recurrence_source
-from mummergpu.viterbi.recurrence.departures import STATE_BITS, bit_count, departures, source_table
-from mummergpu.viterbi.recurrence.lane_arithmetic import LANES
-from mummergpu.viterbi.recurrence.lanes import MOST_REGISTERS
+from mummergpu.viterbi.recurrence.lanes import LANES, MOST_REGISTERS
 from mummergpu.viterbi.recurrence.model import (
     DELETION,
     INSERTION,
@@ -18,11 +16,15 @@ from mummergpu.viterbi.recurrence.model import (
     LARGEST_MATCH,
     MATCH,
     PAIRWISE,
+    STATE_BITS,
     Costs,
     Model,
     Transition,
+    bit_count,
+    departures,
+    source_table,
 )
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, new_scratch
+from mummergpu.viterbi.tiles.band import MOST_BASES, new_scratch
 
 
 class Numbers:

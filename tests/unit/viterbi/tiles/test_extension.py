@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
+from mummergpu.viterbi.tiles.band import new_scratch
 from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path, extend_score
-from mummergpu.viterbi.tiles.scratch import new_scratch
 
 EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SCRATCH = new_scratch(500, 100)

@@ -13,13 +13,16 @@ from helpers.full_matrix import FullMatrix, score_of
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
+from mummergpu.viterbi.tiles.band import MOST_BASES, new_scratch
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
-from mummergpu.viterbi.tiles.scratch import MOST_BASES, new_scratch
-from mummergpu.viterbi.whole.whole_matrix import ANY_SCORE, NO_MEMORY, MatrixScratch, align_whole
+from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, MatrixScratch, align_whole
 
 GENOMES = Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)
 COSTS = [GENOMES, Costs(1, 4, 4, 6, 1, 6, 1, 0, 100), Costs(2, 3, 3, 5, 2, 1, 4, 0, 20)]
 Operations = list[tuple[int, int]]
+
+ANY_SCORE = -(1 << 50)
+"""Less than any alignment scores."""
 
 
 def changed(bases: Sequence[int], some: random.Random, rate: float) -> list[int]:

@@ -13,13 +13,12 @@ from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import PAIRWISE
 from mummergpu.viterbi.recurrence.tile import Tile
-from mummergpu.viterbi.tiles.band import write_path
+from mummergpu.viterbi.tiles.band import new_scratch, write_path
 from mummergpu.viterbi.tiles.drop_extension import (
     extend_until_drop,
     extend_without_loss,
     reach_before_drop,
 )
-from mummergpu.viterbi.tiles.scratch import new_scratch
 
 SCRATCH = new_scratch(1500, 100)
 COSTS = NUCMER_COSTS

@@ -9,9 +9,12 @@ import pytest
 from helpers.whole_alignments import COSTS, made_pair, whole_alignment
 
 from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.whole.matrix_block import BLOCK_COLUMNS, BLOCK_ROWS
-from mummergpu.viterbi.whole.processor_matrix import ProcessorMatrix
-from mummergpu.viterbi.whole.rounds import RoundPlan
+from mummergpu.viterbi.whole.processor_matrix import (
+    BLOCK_COLUMNS,
+    BLOCK_ROWS,
+    ProcessorMatrix,
+    RoundPlan,
+)
 
 SHAPES = [
     (1, 1),

@@ -1,2 +1,0 @@
-// The program that makes blocks of bgzf of deflated texts.
-#include "bgzf/blocks.cu"
