@@ -171,6 +171,9 @@ class Index(Closing):
         """
         name, memory = path_of("path", path), optional_positive("max_memory", max_memory)
         file = IndexFile(name)
+        if file.circular.size:
+            text = f"'{name}' is an index with circular records, which mummergpu.map takes"
+            raise OptionError("path", text)
         options = IndexOptions(file.header.minimum_length, kind_of_file(file), memory)
         return cls(Engine(file, options), name, partial(cls.open, abspath(name), max_memory=memory))
 

@@ -66,6 +66,13 @@ _SHARED: Final = (
             "long as the reference, or one that is small and up to three times as slow.  "
             "[default: reads]",
         ),
+        click.Option(
+            ["--circular"],
+            metavar="NAME",
+            multiple=True,
+            help="This record is circular: 'mummergpu map' takes the index, and treats it so. May "
+            "be given several times; 'all' for all records.",
+        ),
         *(MAIN_OPTIONS[name] for name in _SHARED),
         click.Option(["--info"], is_flag=True, help="Show what the index FILE holds."),
         click.Option(
@@ -113,7 +120,8 @@ def index(**params: Any) -> None:
     refuse_clashing_files([params["reference"]], {"--output": params["output"]})
 
     build = BuildOptions(
-        params["reference"], params["output"], params["threads"], options, params["any_letters"]
+        *(params["reference"], params["output"], params["threads"], options),
+        *(params["any_letters"], params["circular"]),
     )
     hidden = params["quiet"] or params["no_progress"]
     with progress_shown(hidden, params["verbose"]) as progress:

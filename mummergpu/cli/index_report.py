@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from mummergpu.index.format import FORMAT_VERSION, IndexHeader, read_header
+from mummergpu.index.format import CIRCULAR_SECTION, FORMAT_VERSION, IndexHeader, read_header
 from mummergpu.input.bytes.files import reading
 
 
@@ -21,7 +21,7 @@ def described(path: str) -> Iterator[str]:
         "format version": f"{FORMAT_VERSION}, written by {header.program}",
         "bytes": f"{size:,}, {size / max(1, header.bases):.2f} a base",
         "reference": header.reference_path,
-        "records": f"{header.records:,}",
+        "records": f"{header.records:,}" + _circular(header),
         "bases": f"{header.bases:,}",
         "digest": header.digest,
         "search": header.search,
@@ -32,6 +32,12 @@ def described(path: str) -> Iterator[str]:
     width = max(map(len, facts)) + 2
     for name, value in facts.items():
         yield f"{name:<{width}}{value}"
+
+
+def _circular(header: IndexHeader) -> str:
+    """Return how many records are circular, if any."""
+    counts = [one.count for one in header.sections if one.name == CIRCULAR_SECTION]
+    return f", {counts[0]:,} of them circular" if counts else ""
 
 
 def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
@@ -61,7 +67,8 @@ def described_as_json(path: str) -> str:
     from mummergpu.index.file import IndexFile
 
     index = IndexFile(path)
-    header = index.header
+    header, reference = index.header, index.original
+    circular = index.circular.tolist()
     has_trees = header.search == "tree"
     facts: dict[str, Any] = {
         "file": path,
@@ -84,9 +91,13 @@ def described_as_json(path: str) -> str:
         "node_count": sum(page.node_count for page in header.pages) if has_trees else None,
         "record_count": header.records,
         "records": [
-            {"name": name.decode("utf-8", "surrogateescape"), "length": length}
-            for name, length in zip(
-                index.reference.names, index.reference.record_lengths.tolist(), strict=True
+            {
+                "name": name.decode("utf-8", "surrogateescape"),
+                "length": length,
+                "is_circular": number in circular,
+            }
+            for number, (name, length) in enumerate(
+                zip(reference.names, reference.record_lengths.tolist(), strict=True)
             )
         ],
     }

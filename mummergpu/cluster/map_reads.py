@@ -137,7 +137,7 @@ class MapFinder:
         most = most_block_bases(options.threads)
         opening = start_to_open(context, self._stack, KmerOptions(), options.device, most)
         self._reading = self._stack.enter_context(ReadingThreads(1))
-        source = open_source(options, context, self._reading)
+        source = open_source(options, context, self._reading, takes_circles=True)
         job = FileJob(options, context)
         search = job.open_search(source, work.passes, opening.result())
         facts = OutputContext(
@@ -242,11 +242,11 @@ class _Run:
             stack.callback(told.executor.shutdown, wait=False, cancel_futures=True)
             job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), told)
             reads = stack.enter_context(job.read_stream(reading))
-            source = open_source(options, context, reading, wants_checksums=True)
+            source = open_source(options, context, reading, True, takes_circles=True)
             checksums = job.start_checksums(source)
             first = reads.first_templates(TEMPLATES_OF_LENGTHS)
             passes = job.plan_passes(source, first)
-            facts = job.facts(reference_of(source), reads, checksums.result())
+            facts = job.facts(source, reads, checksums.result())
             indexes = job.open_indexes(facts.reference, stack)
             joined = JoinedFiles(
                 *(options.outputs, files, facts, context.stats, RowKind.READS, indexes, stack)

@@ -1,8 +1,8 @@
-"""What a CUDA device has, whatever library it works through: through NVIDIA's ``cuda-bindings``.
+"""The part of a CUDA device that is the same through either library.
 
-Every installation for a GPU has them, and PyCUDA has no textures. Memory for other libraries of
-the process is allocated through them, too: a context that PyCUDA holds at the end of the process
-would abort it, and nobody knows how long others keep the memory.
+It calls NVIDIA's ``cuda-bindings``, which every installation for a GPU has: PyCUDA has no textures.
+Memory for other libraries of the process comes from there, too: a context that PyCUDA holds at the
+end of the process would abort it, and nobody knows how long others keep the memory.
 """
 
 from __future__ import annotations

@@ -142,6 +142,9 @@ class Programs:
         self._loaded: dict[ProgramSource, Program] = {}
         self._loading = threading.Lock()
 
+    def __contains__(self, source: ProgramSource) -> bool:
+        return source in self._loaded
+
     def cubin(self, source: ProgramSource) -> bytes:
         """Return a compiled program; `BackendError` is raised if it does not compile."""
         return self._cache.cubin(self._sources, source, self._device.architecture)

@@ -180,7 +180,13 @@ def _fill_sums(
     lanes: _Lanes,
     sums: Float64Array,
 ) -> None:
-    """Fill the arguments of `scores_of_sums`; a residue waits for the last one, pairs do not."""
+    """Fill the arguments of `scores_of_sums`; a residue waits for the last one, pairs do not.
+
+    Of the two states, one of which emits residue x likelier by odds[x]:
+
+        plain, biased = (plain * stay + biased * leave,
+                         (plain * (1 - stay) + biased * remain) * odds[x])
+    """
     plain, biased, stay, leave, remain = lanes.chances
     for first in range(0, sequences.size, _AT_ONCE):
         longest = 0

@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.format import IndexHeader, Section, checksum_of, is_index, read_header
+from mummergpu.index.format import (
+    CIRCULAR_SECTION,
+    IndexHeader,
+    Section,
+    checksum_of,
+    is_index,
+    read_header,
+)
 from mummergpu.index.kmer_sampling import MAX_SAMPLING_STEP
 from mummergpu.index.kmer_table import NOT_KNOWN, KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
@@ -27,8 +34,9 @@ from mummergpu.index.pages import Page, groups_within
 from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS, Layout, length_in_strips
 from mummergpu.index.tree.policy import Policy
 from mummergpu.input.bytes.files import reading
+from mummergpu.input.circular_records import BEYOND, NO_CIRCLES, original_codes, unrolled_as
 from mummergpu.input.reference import Reference
-from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.memory import MemoryBudget, free_memory
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, CodeArray, Letters
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
@@ -81,6 +89,10 @@ class IndexFile:
         How trees lie in memory; meaningless in a file without trees.
     padded_reference : ndarray, dtype=uint8
         The codes of the whole reference with margins (`codes.with_margins`).
+    circular : ndarray, dtype=int64
+        The numbers of the circular records.
+    original, reference : Reference
+        The reference as its file has it, and as it is searched: the same if no record is circular.
 
     Raises
     ------
@@ -110,7 +122,11 @@ class IndexFile:
             Page(number, entry.begin, entry.end, entry.owned_end)
             for number, entry in enumerate(header.pages)
         ]
-        self.reference = self._open_reference()
+        self.circular = self._open_circular()
+        self.original = self._open_original()
+        self.reference = self.original
+        if self.circular.size:
+            self.reference = unrolled_as(self.original, self.circular, self.padded_reference)
         self._check_pages()
 
     @property
@@ -222,39 +238,50 @@ class IndexFile:
     def _bytes_of(self, section: Section) -> ByteArray:
         return self._memory[section.offset : section.offset + section.byte_count]
 
-    def _open_reference(self) -> Reference:
-        header = self.header
+    def _open_circular(self) -> Int64Array:
+        if CIRCULAR_SECTION not in self._sections:
+            return NO_CIRCLES
+        self._check_section(CIRCULAR_SECTION)
+        return self._array(CIRCULAR_SECTION, "<i8")
+
+    def _open_original(self) -> Reference:
+        header, circular = self.header, self.circular
         for name in RECORD_SECTIONS:
             self._check_section(name)
         starts = self._array("record_starts", "<i8")
         lengths = self._array("record_lengths", "<i8")
         name_offsets = self._array("name_offsets", "<i8")
         names = self._array("names", "<u1").tobytes()
-        codes = self.padded_reference[MARGIN:-MARGIN]
+        padded = self.padded_reference
+        known = bool((np.diff(circular, prepend=-1, append=header.records) > 0).all())
         self._require(
             header.records == starts.size == lengths.size == name_offsets.size - 1 > 0
             and header.bases == int(lengths.sum())
-            and codes.size == header.bases + header.records - 1
+            and known
+            and padded.size - 2 * MARGIN
+            == header.bases + header.records - 1 + int((lengths[circular] + 2 * BEYOND + 1).sum())
             and int(lengths.min()) >= 0
+            and int(lengths[circular].min(initial=BEYOND)) >= BEYOND
             and np.array_equal(starts, np.cumsum(lengths + 1) - lengths - 1)
             and int(name_offsets[0]) == 0
             and int(name_offsets[-1]) == len(names)
             and bool((np.diff(name_offsets) >= 0).all()),
             "records",
         )
-        padded = self.padded_reference
         self._require(
             bool((padded[:MARGIN] == BREAK).all() and (padded[-MARGIN:] == BREAK).all()),
             "margins of the reference",
         )
+        if circular.size:
+            padded = original_codes(padded, starts, lengths, circular)
         bounds = name_offsets.tolist()
         return Reference(
             self.path,
-            codes,
+            padded[MARGIN:-MARGIN],
             starts,
             lengths,
             tuple(names[begin:end] for begin, end in pairwise(bounds)),
-            self.padded_reference,
+            padded,
             self._letters(),
             self._checksums(),
         )

@@ -50,6 +50,11 @@ ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
 """The bytes of an element, for each type that a section can have, by numpy's type names."""
 
 
+CIRCULAR_SECTION: Final = "circular"
+"""The numbers of the circular records, if there are any. The tables and the bases are those of an
+`UnrolledReference` then, and all that is told of records is that of its original."""
+
+
 @frozen
 class Section:
     """The description of one array in the file."""

@@ -11,6 +11,7 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.format import IndexHeader, PageEntry, Section
 from mummergpu.index.pages import Page
 from mummergpu.index.writer import SectionWriter
+from mummergpu.input.circular_records import original_of
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD, MemoryBudget
@@ -128,12 +129,13 @@ class StorableIndex(ReferenceIndex[PageType]):
         Each kind of index adds its own facts; here they have the values of an index without
         them.
         """
+        reference = original_of(self.reference)
         return IndexHeader(
             program=build.program,
-            reference_path=self.reference.path,
+            reference_path=reference.path,
             digest=build.digest,
-            records=len(self.reference.names),
-            bases=int(self.reference.record_lengths.sum()),
+            records=len(reference.names),
+            bases=int(reference.record_lengths.sum()),
             search=self.search,
             minimum_length=build.minimum_length,
             page_size=self.page_size,

@@ -29,7 +29,7 @@ def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -
     damaged = index.damaged_sections(map_function)
     if damaged:
         raise InputError(f"the index is damaged in its sections {', '.join(damaged)}", index.path)
-    if digest_of(index.reference, map_function) != index.header.digest:
+    if digest_of(index.original, map_function) != index.header.digest:
         raise InputError("the index is not of the reference that it names", index.path)
     for page in index.pages:
         is_own = _is_own_tree if index.header.search == "tree" else _is_own_table
@@ -86,7 +86,7 @@ def require_reference(
     """
     if digest_of(reference, map_function) == index.header.digest:
         return
-    difference = first_difference(index.reference, reference)
+    difference = first_difference(index.original, reference)
     raise InputError(f"the index is not of '{reference.path}': {difference}", index.path)
 
 

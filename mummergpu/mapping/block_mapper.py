@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import (
     OF_PAIRS,
@@ -36,7 +37,6 @@ from mummergpu.mapping.candidates.candidates import (
     quality_thresholds,
 )
 from mummergpu.mapping.candidates.key_sort import new_sort_room
-from mummergpu.mapping.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.choice import Choices, Names, PlacingRoom, map_templates, new_choices
 from mummergpu.mapping.placing.insert_size import (

@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index.file import CHECKSUM_SECTION
-from mummergpu.index.format import digest_of, is_index
+from mummergpu.index.format import CIRCULAR_SECTION, digest_of, is_index
+from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.circular_records import UnrolledReference, original_of, unrolled
 from mummergpu.input.reference import Reference, read_reference, record_checksums
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.options import BuildOptions
@@ -57,13 +59,18 @@ def make_index(options: BuildOptions, context: RunContext) -> None:
                     wants_checksums=True,
                     warn=context.warn,
                 )
+        if options.circular:
+            if not isinstance(options.index.kind, KmerOptions):
+                text = "reads are mapped with k-mers, and circular records are for them"
+                raise OptionError("circular", text)
+            reference = unrolled(reference, options.circular)
         index = plan_storable_index(reference, options.index, options.threads)
         length = options.index.minimum_length
         describe_plan(index, length, "none", context)
         done = PageProgress(tell, index.pages, writes=True)
 
         def sums() -> Sequence[str]:
-            return reference.checksums if checksums is None else checksums.result()
+            return original_of(reference).checksums if checksums is None else checksums.result()
 
         write_index(index, length, output, context.build_work(done), context.notice, sums)
         done.end()
@@ -101,20 +108,25 @@ def write_index(
     writer.wait()
     sums = np.frombuffer(bytes.fromhex("".join(checksums())), dtype=np.uint8)
     writer.write(CHECKSUM_SECTION, sums)
-    digest = digest_of(reference, work.executor.map)
+    digest = digest_of(original_of(reference), work.executor.map)
     program = f"mummergpu {__version__}"
     pages, sections = tuple(entries), tuple(writer.sections)
     writer.finish(index.header(BuildFacts(program, digest, minimum_length, pages, sections)))
 
 
-def _reference_sections(reference: Reference) -> list[tuple[str, npt.NDArray[Any]]]:
+def _reference_sections(searched: Reference) -> list[tuple[str, npt.NDArray[Any]]]:
+    reference = original_of(searched)
     lengths = [len(name) for name in reference.names]
+    circular = []
+    if isinstance(searched, UnrolledReference):
+        circular = [(CIRCULAR_SECTION, searched.originals[len(reference.names) :])]
     return [
+        *circular,
         ("record_starts", np.ascontiguousarray(reference.record_starts)),
         ("record_lengths", np.ascontiguousarray(reference.record_lengths)),
         ("names", np.frombuffer(b"".join(reference.names), dtype=np.uint8)),
         ("name_offsets", np.cumsum([0, *lengths], dtype=np.int64)),
-        ("reference", reference.padded_codes),
+        ("reference", searched.padded_codes),
         ("letter_positions", reference.letters.positions),
         ("letter_codes", reference.letters.codes),
     ]

@@ -1,6 +1,7 @@
 """Estimates the sizes of the templates of each library, from its first pairs that are well placed.
 
-They are looked for as far in as a bound allows. What is read does not depend on blocks or threads.
+They are looked for as far in as a bound allows, or where the first pair of a read group is. What is
+read does not depend on blocks or threads.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class LibraryEstimate:
         self._measured: list[Int64Array] = [np.zeros((MEASURED, 0), dtype=np.int64)]
         self._later = self._measured.copy()
         self._libraries: set[int] = set()
+        self._seen: set[int] = set()
 
     def libraries(self, context: RunContext) -> Libraries:
         """Return the sizes of the templates of each library, and tell them."""
@@ -90,6 +92,9 @@ class LibraryEstimate:
                 # The first pairs of this file say nothing about those of the others.
                 with _stream_of(source, options) as stream:
                     self._look_at(stream, 0, number)
+        for source in options.sources:
+            if options.keeps_groups and bytes_of_files(source.paths) is not None:
+                self._look_for_groups(source)
         measured, later = (np.concatenate(one, axis=1) for one in (self._measured, self._later))
         files = [" and ".join(source.paths) for source in options.sources]
         names = [*(group.decode(errors="replace") for group in self._groups), *files]
@@ -109,6 +114,8 @@ class LibraryEstimate:
         for step in range(MOST_STEPS):
             count = TEMPLATES_OF_ESTIMATE
             first = stream.first_templates(count, step * count)
+            for block in first:
+                self._seen |= {*np.unique(block.libraries(self._groups)).tolist()}
             pairs = _pairs_of(first, in_stream, number)
             seen = [block.libraries(self._groups) for block in pairs]
             for numbers in seen:
@@ -136,6 +143,29 @@ class LibraryEstimate:
             )
             if pairs:
                 self._later += self._measure([*_parts(pairs)], self._groups)
+
+    def _look_for_groups(self, source: ReadSource) -> None:
+        """Measure the first pairs of those read groups that no read so far is of."""
+        left = dict.fromkeys({*range(len(self._groups))} - self._seen, TEMPLATES_OF_ESTIMATE)
+        if not left:
+            return
+        found: list[ReadBlock] = []
+        with _stream_of(source, self._options) as stream:
+            for block in stream.blocks():
+                numbers = block.libraries(self._groups)
+                there = left.keys() & {*np.unique(numbers).tolist()}
+                self._seen |= there
+                for library in there if block.paired else ():
+                    own = np.flatnonzero(numbers == library)[: left[library]]
+                    self._libraries.add(library)
+                    left[library] -= own.size
+                    if own.size:
+                        reads = (2 * own[:, None] + np.arange(2)).reshape(-1)
+                        found.append(part_of_reads(block, reads))
+                if not any(left.values()):
+                    break
+        if found:
+            self._measured += self._measure([*_parts(found)], self._groups)
 
 
 def _pairs_of(first: Sequence[ReadBlock], in_stream: int, number: int) -> list[ReadBlock]:

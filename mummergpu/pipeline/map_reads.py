@@ -12,6 +12,8 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_table import KmerPage
@@ -22,10 +24,10 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.circular_records import circular_records, unrolled
 from mummergpu.input.reference import Reference, record_checksums
 from mummergpu.mapping.alignments.columns import AlignmentColumns, FoldedColumns, fold
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
-from mummergpu.mapping.circular_records import circular_records, unrolled
 from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions, has_enough_windows
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.matching.backends.interface import Backend
@@ -90,7 +92,7 @@ def run(options: MapOptions, context: RunContext) -> None:
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
-        source = open_source(options, context, reading, wants_checksums=True)
+        source = open_source(options, context, reading, True, takes_circles=True)
         checksums = job.start_checksums(source)
         # A device has started meanwhile.
         backend = opening.result()
@@ -101,7 +103,7 @@ def run(options: MapOptions, context: RunContext) -> None:
         first = reads.first_templates(TEMPLATES_OF_LENGTHS)
         mapping = job.mapping(job.open_search(source, job.plan_passes(source, first), backend))
         sizes = job.pair_sizes(reads, mapping)
-        facts = job.facts(reference_of(source), reads, checksums.result(), compressor)
+        facts = job.facts(source, reads, checksums.result(), compressor)
         sink = job.open_sink(facts, files, stack)
         told = options.max_alternatives > 0, facts.reference, options.style
         mapped = MappedReads(sink, stats, *told)
@@ -217,13 +219,16 @@ class FileJob(MapJob):
     ) -> MappingSearch:
         """Plan or open the index; return what loads and searches it."""
         options, context, second_length = self._options, self._context, passes.second_length
-        if options.circular:
-            if isinstance(source, IndexFile):
-                text = f"'{source.path}' is an index of linear records: name the FASTA file of them"
-                raise OptionError("circular", text)
-            source = unrolled(source, options.circular)
+        if isinstance(source, Reference):
+            searched = source = unrolled(source, options.circular) if options.circular else source
+        else:
+            searched = source.reference
+            wanted = np.flatnonzero(circular_records(source.original, options.circular))
+            if options.circular and not np.array_equal(wanted, source.circular):
+                text = f"the index '{source.path}' has other circular records, or none"
+                raise OptionError("circular", f"{text}: see 'mummergpu index --circular'")
         kind = KmerOptions(chooses_seeds=passes.first.max_occurrences is not None)
-        memory = backend.memory_for_pages(reference_of(source).codes.size)
+        memory = backend.memory_for_pages(searched.codes.size)
         read_bases = estimate_query_bases(options.read_paths)
         index = plan_index(
             source,
@@ -248,7 +253,7 @@ class FileJob(MapJob):
 
     def facts(
         self,
-        reference: Reference,
+        source: Reference | IndexFile,
         reads: ReadStream[ReadBlock],
         checksums: Sequence[str] = (),
         compressor: Compressor | None = None,
@@ -256,7 +261,10 @@ class FileJob(MapJob):
         """Return what the files of alignments tell, as soon as a block is read."""
         options = self._options
         own, lines = self._groups_of(reads)
-        circular = circular_records(reference, options.circular).nonzero()[0].tolist()
+        reference = reference_of(source)
+        circular = np.flatnonzero(circular_records(reference, options.circular))
+        if isinstance(source, IndexFile):
+            circular = source.circular
         return OutputContext(
             *(reference, options.read_paths, options.threads, options.command, SamOptions(own)),
             checksums=checksums,
@@ -265,7 +273,7 @@ class FileJob(MapJob):
             compressor=compressor,
             records=options.style,
             warn=self._context.warn,
-            circular=circular,
+            circular=circular.tolist(),
         )
 
     def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:

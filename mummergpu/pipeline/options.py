@@ -88,6 +88,8 @@ class BuildOptions:
         How to build the index.
     any_letters : bool
         Whether to accept records that are not DNA or RNA, such as proteins.
+    circular : sequence of str
+        The names of circular records, ``all`` for all: reads can be mapped to the index, no more.
     """
 
     reference_path: str
@@ -95,3 +97,4 @@ class BuildOptions:
     threads: int = 1
     index: IndexOptions = field(default_factory=IndexOptions)
     any_letters: bool = False
+    circular: Sequence[str] = ()

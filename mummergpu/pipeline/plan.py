@@ -14,8 +14,8 @@ from mummergpu.index.kmer_plan import KmerCost
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.index.reference_index import ReferenceIndex, StorableIndex
 from mummergpu.input.bytes.files import bytes_of_files
+from mummergpu.input.circular_records import original_of
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.circular_records import UnrolledReference
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.words import pluralize
@@ -204,9 +204,7 @@ def describe_plan(
     index: ReferenceIndex[Any], minimum_length: int, backend: str, context: RunContext
 ) -> None:
     """Report the plan of a run as a message and in the statistics; warn of a slow search."""
-    reference = index.reference
-    if isinstance(reference, UnrolledReference):
-        reference = reference.original
+    reference = original_of(index.reference)
     records = len(reference.names)
     bases = int(reference.record_lengths.sum())
     stats, threads = context.stats, context.threads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import is_index
 from mummergpu.index.verification import verify_for_run
@@ -13,11 +14,16 @@ from mummergpu.runtime.progress import Phase, Work
 
 
 def open_source(
-    options: RunOptions, context: RunContext, reading: ReadingThreads, wants_checksums: bool = False
+    options: RunOptions,
+    context: RunContext,
+    reading: ReadingThreads,
+    wants_checksums: bool = False,
+    takes_circles: bool = False,
 ) -> Reference | IndexFile:
     """Read the reference or open its index file; verify the index file if the user asks for it.
 
-    `wants_checksums` is that of `read_reference`.
+    `wants_checksums` is that of `read_reference`; `takes_circles` allows an index with circular
+    records.
     """
     context.progress.tell(Work(Phase.READING_REFERENCE))
     path = options.reference_path
@@ -26,6 +32,9 @@ def open_source(
         if options.verify:
             verify_for_run(index, path, context.executor.map)
         if index is not None:
+            if index.circular.size and not takes_circles:
+                text = f"'{path}' is an index with circular records, to which reads are mapped only"
+                raise OptionError("reference", text)
             return index
         reference = read_reference(
             path,
@@ -41,5 +50,5 @@ def open_source(
 
 
 def reference_of(source: Reference | IndexFile) -> Reference:
-    """Return the reference, also that of an index file."""
-    return source.reference if isinstance(source, IndexFile) else source
+    """Return the reference as its file has it, also that of an index file."""
+    return source.original if isinstance(source, IndexFile) else source

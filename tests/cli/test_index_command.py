@@ -199,10 +199,10 @@ def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str
     told = json.loads(output_of("index --info --json parts.mgi", capfd))
     assert set(told) == COMMON_KEYS
     assert told["records"] == [
-        {"name": "one", "length": 970},
-        {"name": "two", "length": 1010},
-        {"name": "empty", "length": 0},
-        {"name": "three", "length": 970},
+        {"name": "one", "length": 970, "is_circular": False},
+        {"name": "two", "length": 1010, "is_circular": False},
+        {"name": "empty", "length": 0, "is_circular": False},
+        {"name": "three", "length": 970, "is_circular": False},
     ]
     assert (told["file"], told["bytes"]) == ("parts.mgi", os.path.getsize("parts.mgi"))
     assert (told["reference"], told["record_count"]) == (str(made / "r.fa"), 4)

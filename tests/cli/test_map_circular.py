@@ -140,6 +140,42 @@ def test_reads_across_the_origin_are_aligned_in_two_parts(tmp_path: Path) -> Non
     assert rows_of(tmp_path / "z.sam") == rows
 
 
+def test_an_index_keeps_which_records_are_circular(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = random.Random(6)
+    genome, linear = random_bases(made, BASES), random_bases(made, 9000)
+    genome = genome[:2500] + "RNN" + genome[2503:]
+    records = {"chr": linear, "p": genome, "other": linear[::-1], "q": linear[:3000]}
+    reference = write_fasta(Path("r.fa"), records)
+    write_pairs(tmp_path, made, 600, ("p", genome * 2), ("q", linear[:3000] * 2), ("chr", linear))
+    index = ["index", "-q", "r.fa", "-l", "12", "--circular", "q", "--circular", "p"]
+    assert main([*index, "-o", "r.mgi"]) == 0
+    assert main([*index, "-o", "pages.mgi", "--search", "kmer", "--page-size", "9k"]) == 0
+    options = ("1.fq", "2.fq", "--max-xa", 5)
+    map_reads(reference, *options, "--circular", "p", "--circular", "q", "-o", "x.sam")
+    wanted = [line for line in Path("x.sam").read_text().splitlines() if line[:3] != "@PG"]
+    assert sum("TP:circular" in line for line in wanted) == 2
+    for words in (["r.mgi"], ["pages.mgi", "--max-memory", "1M"], ["r.mgi", "--circular", "q"]):
+        if words[-1] == "q":
+            words += ["--circular", "p", "--verify"]
+        map_reads(*words, *options, "-o", "y.sam")
+        found = [line for line in Path("y.sam").read_text().splitlines() if line[:3] != "@PG"]
+        assert found == wanted
+    assert main(["index", "--check", "--info", "r.mgi", "r.fa"]) == 0
+    assert "4, 2 of them circular" in capfd.readouterr().out
+    for words in (["match"], ["align"], ["map", "1.fq", "--circular", "chr"]):
+        query = [] if words[0] == "map" else ["r.fa"]
+        words = [words[0], "-q", "r.mgi", *words[1:], *query, "-o", "z.paf"]
+        assert main(words) == 2
+        assert "circular records" in capfd.readouterr().err
+    with pytest.raises(mummergpu.MummergpuError, match="circular records"):
+        mummergpu.Index.open("r.mgi")
+    assert main([*index[:-2], "--search", "tree", "-o", "t.mgi"]) == 2
+    assert not Path("t.mgi").exists()
+
+
 def told_of(rows: list[Row], shift: int) -> dict[tuple[str, int], tuple[object, ...]]:
     """What is told of reads, whatever the origin; of equal places, any may be chosen."""
     found: dict[tuple[str, int], tuple[object, ...]] = {}
@@ -239,7 +275,7 @@ def test_other_places_across_the_origin_are_told(tmp_path: Path) -> None:
     [
         (["r.fa", "--circular", "x"], "--circular: the reference has no record named 'x'"),
         (["r.fa", "--circular", "all"], "--circular: the record 'short' has 2,047 bases"),
-        (["r.mgi", "--circular", "p"], "is an index of linear records"),
+        (["r.mgi", "--circular", "p"], "'r.mgi' has other circular records, or none"),
     ],
 )
 def test_circular_records_that_cannot_be_are_refused(

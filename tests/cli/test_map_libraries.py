@@ -154,6 +154,23 @@ def test_read_groups_that_alternate(genome: str) -> None:
     assert mapped("u.sam --block-size 3000") == rows
 
 
+def test_read_groups_that_begin_far_in(genome: str) -> None:
+    made = random.Random(5)
+    lines = ["@HD\tVN:1.6\tSO:unsorted", *(f"@RG\tID:g{n}\tSM:s" for n in (0, 1, 2, "none"))]
+    for number in range(3100):
+        group = 0 if number < 2500 else 1 + (number - 2500) // 300
+        mean, kind = LIBRARIES[group]
+        name, *mates = pair_of(made, genome, mean, kind, f"g{group}_{number}")
+        for flag, bases in zip((77, 141), mates, strict=True):
+            fields = [name, str(flag), *"*00**00", bases, "I" * BASES, f"RG:Z:g{group}"]
+            lines.append("\t".join(fields))
+    Path("u.sam").write_text("\n".join(lines) + "\n")
+    rows = mapped("u.sam")
+    for group in range(3):
+        assert proper_share(rows, f"g{group}") > 0.98
+    assert mapped("u.sam --block-size 3000 -t 1") == rows
+
+
 def test_pairs_and_single_reads_are_mapped_as_when_apart(genome: str) -> None:
     made = random.Random(9)
     pairs = pairs_of(genome, (300, 300, "fr"), (20, 300, "junk"))

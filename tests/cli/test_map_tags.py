@@ -198,7 +198,16 @@ def test_comments_of_fasta_and_of_any_blanks_are_tags() -> None:
             "Xf:f:1_0",
             "Xf:f:nan",
         ),
-        *("XB:B:", "XB:B:x,1", "XB:B:c,128", "XB:B:C,-1", "XB:B:c1", "XB:B:c,", "XB:B:f,x"),
+        *(
+            "XB:B:",
+            "XB:B:x,1",
+            "XB:B:c,128",
+            "XB:B:C,-1",
+            "XB:B:c1",
+            "XB:B:c,",
+            "XB:B:f,x",
+            "XB:B:f,,1",
+        ),
         "Xi:i:99999999999999999999999",
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any, Final
 from fuzz.memory_file import file_of, pipe_of
 from fuzz.visible import instrument_module
 from mummergpu.errors import InputError
-from mummergpu.input.bytes import containers, files, formats, source, stream_decoders
+from mummergpu.input.bytes import files, formats, stream_decoders
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.formats import Format
 
@@ -51,7 +51,7 @@ Outcome = tuple[Format, bytes] | str
 
 def instrument(function: Callable[[Any], Any]) -> None:
     """Show the branches of the modules to a fuzzer."""
-    for module in (containers, files, formats, source, stream_decoders):
+    for module in (files, formats, stream_decoders):
         instrument_module(module, function)
 
 

@@ -329,7 +329,14 @@ def _join_sums(
     values: Float64Array,
     totals: Int64Array,
 ) -> None:
-    """Write the borders after the first, one after the other; `own` has room for each place."""
+    """Write the borders after the first, one after the other; `own` has room for each place.
+
+    With the values of a border summed up by place, the next one's are
+
+        value[node] = sum(own[place] * operators[piece, place, node] * 2**exponents[piece, place])
+
+    scaled by a power of 2 so that the largest is about 1; the powers add up in `totals`.
+    """
     for piece in range(operators.shape[0]):
         own[:] = 0.0
         for node in range(places.size):
@@ -368,7 +375,7 @@ def _join_best(
     values: Int64Array,
     totals: Int64Array,
 ) -> None:
-    """Write the borders after the first, one after the other; `own` has room for each place."""
+    """Write the borders after the first as `_join_sums` does, with maxima of sums of logarithms."""
     dead = IMPOSSIBLE // 2
     for piece in range(operators.shape[0]):
         own[:] = IMPOSSIBLE

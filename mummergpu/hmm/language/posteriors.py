@@ -130,7 +130,10 @@ def _fill_posteriors(
 ) -> None:
     """Write the probabilities; `exact_nodes` have exponents after their values.
 
-    `most` is memory for a number a lane.
+        found[symbol, state] = sum(forward[symbol, node] * backward[symbol, node]) / total
+
+    over the nodes of a state, where the total is that over all nodes. `most` is memory for a number
+    a lane: with exponents, products are taken relative to the largest.
     """
     for group in range(0, first_rows.size, LANES):
         end, longest = min(group + LANES, first_rows.size), 0

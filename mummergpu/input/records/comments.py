@@ -238,6 +238,8 @@ def _put_array(
         at = begin
         while at < end and text[as_index(at)] != _COMMA:
             at += 1
+        if at == begin:
+            return -1
         if kind == ord("f"):
             _note_float(floats, to, begin, at)
         else:
@@ -282,9 +284,10 @@ def _put_tag(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, float
         _note_float(floats, to, value, end)
         return to + 4
     if kind == ord("A"):
+        if end - value != 1:
+            return -1
         tags[as_index(to)] = text[as_index(value)]
-        is_one = end - value == 1 and _BLANK < as_int64(text[as_index(value)]) <= _TILDE
-        return to + 1 if is_one else -1
+        return to + 1 if _BLANK < as_int64(text[as_index(value)]) <= _TILDE else -1
     is_number, number = _whole_number(text, value, end)
     own = _kind_of(number)
     if kind != ord("i") or not is_number or own == 0:

@@ -34,6 +34,8 @@ PIECE_BYTES: Final = 1 << 21
 LONGEST_HEADER: Final = 1 << 16
 """The bytes of a header line after which a file counts as unusual."""
 
+_USUAL_LINE: Final = 1 << 10
+
 LEAST_BYTES: Final = 8 * PIECE_BYTES
 """Smaller files are not worth the threads."""
 
@@ -98,10 +100,10 @@ def _line_from(file_number: int, at: int, size: int) -> tuple[int, bool]:
     """
     if at == 0 or at >= size:
         return min(at, size), False
-    text = os.pread(file_number, LONGEST_HEADER, at - 1)
-    before = text.find(b"\n")
-    if before >= 0:
-        return at + before, False
+    for window in (min(_USUAL_LINE, LONGEST_HEADER), LONGEST_HEADER):
+        text = os.pread(file_number, window, at - 1)
+        if (before := text.find(b"\n")) >= 0:
+            return at + before, False
     if at - 1 + len(text) >= size:
         return size, False
     # The byte after a carriage return decides whether the line ends there.

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.input.circular_records import BEYOND
 from mummergpu.mapping.alignments.columns import (
     NO_ROW,
     OPERATIONS,
@@ -19,7 +20,6 @@ from mummergpu.mapping.alignments.columns import (
 from mummergpu.mapping.alignments.paths import PlacedRows, measure_path
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import Candidates, Scoring, circle_of
-from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray

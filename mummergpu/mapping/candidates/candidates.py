@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mummergpu.input.circular_records import NO_CIRCLES
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit, prefetch

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mummergpu.input.circular_records import circular_records
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.circular_records import circular_records
 from mummergpu.mapping.genomes.columns import Anchors, GenomeAlignments
 from mummergpu.mapping.genomes.overlaps import Intervals, not_contained
 from mummergpu.mapping.genomes.tracing import TracedEnds

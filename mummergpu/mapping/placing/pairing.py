@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mummergpu.input.circular_records import NO_CIRCLES
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
@@ -13,7 +14,6 @@ from mummergpu.mapping.candidates.candidates import (
     circle_of,
     read_length,
 )
-from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.input.circular_records import BEYOND
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import score_candidate
 from mummergpu.mapping.candidates.candidates import (
@@ -22,7 +23,6 @@ from mummergpu.mapping.candidates.candidates import (
     circle_of,
     read_length,
 )
-from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.pairing import Placing, best_partner, mate_diagonals
 from mummergpu.runtime.arrays import ByteArray, Int16Array, Int64Array

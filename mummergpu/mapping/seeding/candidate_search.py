@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.circular_records import BEYOND
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
 from mummergpu.mapping.candidates.candidates import (
@@ -24,7 +25,6 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
-from mummergpu.mapping.circular_records import BEYOND
 from mummergpu.mapping.options import Limits, MappingOptions
 from mummergpu.mapping.placing.pairing import Pairing, Placing, pairing_of
 from mummergpu.mapping.placing.refinement import Tops, new_tops

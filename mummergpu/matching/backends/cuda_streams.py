@@ -208,14 +208,15 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
 
     def program(self, source: ProgramSource) -> Program:
         """Return a program, compiled and loaded (`Programs.load`)."""
-        with self._stats.stage("kernels_compiled"):
-            program = self._programs.load(source)
-        self._stats.set(
-            kernel_cache_hits=self.cache.hits,
-            kernel_cache_misses=self.cache.misses,
-            kernel_cache_repaired=self.cache.repaired,
-        )
-        return program
+        if source not in self._programs:
+            with self._stats.stage("kernels_compiled"):
+                self._programs.load(source)
+            self._stats.set(
+                kernel_cache_hits=self.cache.hits,
+                kernel_cache_misses=self.cache.misses,
+                kernel_cache_repaired=self.cache.repaired,
+            )
+        return self._programs.load(source)
 
     def _program(self, source: ProgramSource) -> Program:
         """Return the program of the search, whose kernels are reported."""

@@ -37,7 +37,7 @@ SHOWN_BY: Final = {
     "output/alignments": ("map",),
     "output/genomes/sink.py": ("align",),
     "output/open_sink.py": ("map",),
-    "output/options.py": ("match", "map"),
+    "output/options.py": ("map",),
     "output/sorting": ("map",),
     "output/matches/mummer.py": ("match",),
     "output/formats.py": ("align",),

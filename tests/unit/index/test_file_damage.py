@@ -8,13 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers.index_files import SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, index_of
 from helpers.index_pages import load_pages
+from helpers.options import build_options
+from helpers.sequences import write_fasta
 
 from mummergpu.errors import InputError
 from mummergpu.index.file import RECORD_SECTIONS, IndexFile
-from mummergpu.index.format import IndexHeader, PageEntry, start_of
+from mummergpu.index.format import IndexHeader, PageEntry, checksum_of, start_of
+from mummergpu.pipeline.build_index import make_index
+from mummergpu.pipeline.context import RunContext
 
 
 @pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES, WIDE_PAGES])
@@ -180,6 +185,27 @@ def test_parts_that_do_not_fit_each_other_are_refused(
     path.write_bytes(sound)
     rewritten(path, with_fields(program="another"))
     assert IndexFile(str(path)).header.program == "another"
+
+
+def test_circular_records_that_are_not_those_of_the_tables_are_refused(tmp_path: Path) -> None:
+    write_fasta(tmp_path / "c.fa", {"a": "ACGGTCA" * 400, "b": "CATTG" * 500, "c": "ACGTC"})
+    path = tmp_path / "c.mgi"
+    options = build_options(str(tmp_path / "c.fa"), str(path), search="kmer")
+    make_index(replace(options, circular=("a", "b")), RunContext())
+    sound = path.read_bytes()
+    index = IndexFile(str(path))
+    assert index.circular.tolist() == [0, 1] and index.original.names == (b"a", b"b", b"c")
+    (section,) = (one for one in index.header.sections if one.name == "circular")
+    for wrong in ([0], [1, 0], [1, 1], [0, 2], [0, 3], [-1, 0], []):
+        numbers = np.array(wrong, dtype=np.int64)
+        path.write_bytes(sound)
+        told = {"count": numbers.size, "checksum": checksum_of(numbers)}
+        rewritten(path, with_section("circular", **told))
+        with open(path, "r+b") as file:
+            file.seek(section.offset)
+            file.write(numbers.tobytes())
+        with pytest.raises(InputError, match="its records cannot be"):
+            IndexFile(str(path))
 
 
 def test_offsets_end_where_positions_do(fasta: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mummergpu.input.circular_records import NO_CIRCLES
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
@@ -15,7 +16,6 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     Target,
 )
-from mummergpu.mapping.circular_records import NO_CIRCLES
 from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.placing.pairing import (
     are_facing,

@@ -17,7 +17,7 @@ from mummergpu.errors import OptionError
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.sequence.codes import BREAK, MARGIN
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 
 ALL: Final = "all"
 """The word for all records of the reference."""
@@ -60,11 +60,10 @@ def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
 
     `OptionError` is raised if there is no record of a name, or one is too short.
     """
-    circular = np.flatnonzero(circular_records(reference, names)).tolist()
+    circular = np.flatnonzero(circular_records(reference, names))
     codes = reference.padded_codes[: reference.padded_codes.size - MARGIN].copy()
-    pieces, starts = [codes], []
-    filled = codes.size - MARGIN
-    for record in circular:
+    pieces = [codes]
+    for record in circular.tolist():
         length = int(reference.record_lengths[record])
         if length < BEYOND:
             name = reference.names[record].decode(errors="replace")
@@ -74,20 +73,48 @@ def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
         own = codes[begin : begin + length].copy()
         codes[begin : begin + length] = BREAK
         pieces += [np.full(1, BREAK, dtype=np.uint8), own[-BEYOND:], own, own[:BEYOND]]
-        starts.append(filled + 1)
-        filled += 1 + own.size + 2 * BEYOND
     padded = np.concatenate((*pieces, np.full(MARGIN, BREAK, dtype=np.uint8)))
-    lengths = reference.record_lengths.copy()
-    circles = np.concatenate((np.zeros_like(lengths), lengths[circular]))
+    return unrolled_as(reference, circular, padded)
+
+
+def unrolled_as(original: Reference, circular: Int64Array, padded: CodeArray) -> UnrolledReference:
+    """Return a reference whose records of these numbers are circular; `padded` are its codes."""
+    lengths = original.record_lengths.copy()
+    circles = lengths[circular]
     lengths[circular] = 0
+    longer = circles + 2 * BEYOND
+    starts = original.codes.size + 1 + np.cumsum(longer + 1) - (longer + 1)
     return UnrolledReference(
-        reference.path,
+        original.path,
         padded[MARGIN:-MARGIN],
-        np.concatenate((reference.record_starts, np.array(starts, dtype=np.int64))),
-        np.concatenate((lengths, reference.record_lengths[circular] + 2 * BEYOND)),
-        (*reference.names, *(reference.names[record] for record in circular)),
+        np.concatenate((original.record_starts, starts)),
+        np.concatenate((lengths, longer)),
+        (*original.names, *(original.names[record] for record in circular)),
         padded,
-        original=reference,
-        originals=np.concatenate((np.arange(lengths.size), np.array(circular, dtype=np.int64))),
-        circles=circles,
+        original=original,
+        originals=np.concatenate((np.arange(lengths.size), circular)),
+        circles=np.concatenate((np.zeros_like(lengths), circles)),
     )
+
+
+def original_codes(
+    padded: CodeArray, starts: Int64Array, lengths: Int64Array, circular: Int64Array
+) -> CodeArray:
+    """Return the padded codes of the original of an `UnrolledReference` that has these codes.
+
+    `starts` and `lengths` are those of the records of the original.
+    """
+    size = int(starts[-1] + lengths[-1])
+    codes = padded[: size + 2 * MARGIN].copy()
+    codes[size + MARGIN :] = BREAK
+    begin = MARGIN + size + 1 + BEYOND
+    for record in circular.tolist():
+        length, own = int(lengths[record]), MARGIN + int(starts[record])
+        codes[own : own + length] = padded[begin : begin + length]
+        begin += length + 2 * BEYOND + 1
+    return codes
+
+
+def original_of(reference: Reference) -> Reference:
+    """Return a reference as its file has it."""
+    return reference.original if isinstance(reference, UnrolledReference) else reference
