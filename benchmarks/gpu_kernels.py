@@ -27,10 +27,10 @@ from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.pages import plan_pages
-from mummergpu.index.tree.build import build_pages
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.index.tree_index import build_pages
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import read_reference

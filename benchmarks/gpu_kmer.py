@@ -27,9 +27,9 @@ from gpu_kernels import NO_LIMIT, ONE_BLOCK, WORKLOADS, Workload
 from measure import machine, save
 
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import DEVICE_COSTS, KmerJob, choose_sampling, max_table_bytes
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage, build_kmer_page
 from mummergpu.index.pages import Page
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend

@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 from measure import machine, save
 
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_plan import (
     PROCESSOR_COSTS,
     KmerJob,
@@ -30,7 +29,7 @@ from mummergpu.index.kmer_plan import (
     max_table_bytes,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import build_kmer_table
+from mummergpu.index.kmer_table import KmerPage, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cpu import KmerCpuBackend

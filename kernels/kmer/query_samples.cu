@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
                     static_cast<uint32>(place), static_cast<uint16>(lead),
                     static_cast<uint16>(choice.bases),
                     before == NO_SEED_BEFORE ? NO_SEED_BEFORE : lead + before,
-                    choice.spread_bits};
+                    choice.thinning_bits};
             }
             last = seed;
         }

@@ -35,7 +35,7 @@ struct PlacedSample {
     uint16 lead;          // the bases of its window before it
     uint16 window;        // the bases of its window
     uint32 found_before;  // where a match reaches so far to the left, an earlier sample finds it
-    uint32 spread_bits;   // only occurrences count whose `thinning_hash` has so few bits
+    uint32 thinning_bits;   // only occurrences count whose `thinning_hash` has so few bits
 };
 
 static_assert(sizeof(PlacedSample) == PLACED_SAMPLE_BYTES, "as the host allocates them");
@@ -63,7 +63,7 @@ struct Sample {
                         // before the k-mer: one register and one shuffle for both
     uint32 found_before;  // for a mapper: where a match reaches so far to the left, an earlier sample
                           // finds it
-    uint32 spread_bits;   // for a mapper: only occurrences count whose `thinning_hash` has so few bits
+    uint32 thinning_bits;   // for a mapper: only occurrences count whose `thinning_hash` has so few bits
     uint32 list_begin;  // the k-mer's first occurrence, as an index of `Table::positions`
     uint32 list_end;    // the end of its occurrences, as an index of `Table::positions`
     bool is_ordered;    // whether the occurrences are sorted by the bases before each
@@ -98,8 +98,8 @@ __device__ __forceinline__ uint32 beyond_left(const Samples& samples, const Tabl
 
 // Return whether an occurrence of a sample counts, by where in the reference its seed begins.
 __device__ __forceinline__ bool is_spread(const Sample& sample, uint64 seed_begin) {
-    const uint32 key = static_cast<uint32>(seed_begin) * SPREAD_FACTOR;
-    return !FOR_MAPPING || sample.spread_bits >= SPREAD_BITS || key >> sample.spread_bits == 0;
+    const uint32 key = static_cast<uint32>(seed_begin) * THINNING_FACTOR;
+    return !FOR_MAPPING || sample.thinning_bits >= THINNING_BITS || key >> sample.thinning_bits == 0;
 }
 
 // Return the first place in a sorted list at which the bases before the occurrence come after those
@@ -171,7 +171,7 @@ __device__ __forceinline__ Sample look_up(const Samples& samples, const Table& t
         load_query_flanks(samples.queries, static_cast<long long>(sample.position));
     sample.window = static_cast<uint32>(placed.window) << 16 | placed.lead;
     sample.found_before = placed.found_before;
-    sample.spread_bits = placed.spread_bits;
+    sample.thinning_bits = placed.thinning_bits;
     sample.list_begin = sample.list_end = 0;
     sample.is_ordered = false;
     const BitPlanes& right = sample.flanks.right;

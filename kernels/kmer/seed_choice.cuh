@@ -13,7 +13,7 @@ struct SeedChoice {
     uint16 number;       // of seeds
     uint16 sure;         // disjoint seeds all of whose matches are among those of the taken ones
     uint32 taken;        // a bit for each seed
-    uint32 spread_bits;  // as in `Sample`
+    uint32 thinning_bits;  // as in `Sample`
 };
 
 static_assert(sizeof(SeedChoice) == SEED_CHOICE_BYTES, "as the host allocates them");
@@ -45,7 +45,7 @@ constexpr uint8 ALL_SEEDS = 255;
 // number    the number of the k-mer among those of the seed
 __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const Table& table,
                                                  const ChosenQuery& query, uint32 offset,
-                                                 uint32 bases, uint32 before, uint32 spread_bits,
+                                                 uint32 bases, uint32 before, uint32 thinning_bits,
                                                  uint32 number) {
     PlacedSample placed;
     const uint32 lead = bases - sample_bases(table) - (query.leads - 1) + number;
@@ -53,7 +53,7 @@ __device__ __forceinline__ Sample sample_of_seed(const Samples& samples, const T
     placed.lead = static_cast<uint16>(lead);
     placed.window = static_cast<uint16>(bases);
     placed.found_before = before == NO_SEED_BEFORE ? NO_SEED_BEFORE : lead + before;
-    placed.spread_bits = spread_bits;
+    placed.thinning_bits = thinning_bits;
     return look_up(samples, table, placed);
 }
 
@@ -114,11 +114,11 @@ __device__ __forceinline__ uint32 count_matches(const Samples& samples, const Ta
 // warp must call.
 __device__ __forceinline__ uint32 count_seed(const Samples& samples, const Table& table,
                                              const ChosenQuery& query, uint32 bases, uint32 seed,
-                                             uint32 spread_bits, uint32 most) {
+                                             uint32 thinning_bits, uint32 most) {
     uint32 count = 0;
     for (uint32 number = 0; number < query.leads && count <= most; ++number) {
         const Sample sample = sample_of_seed(samples, table, query, seed * bases, bases,
-                                             NO_SEED_BEFORE, spread_bits, number);
+                                             NO_SEED_BEFORE, thinning_bits, number);
         count += count_matches(samples, table, sample, most - count);
     }
     return count;
@@ -247,7 +247,7 @@ __device__ __forceinline__ SeedChoice longer_seeds(const Samples& samples, const
 
 // Return the first of the fewest seeds that occurs, at as many places as possible; no seed of some
 // bases if none up to the windows does. All lanes of a warp must call.
-__device__ __forceinline__ SeedChoice spread_places(const Samples& samples, const Table& table,
+__device__ __forceinline__ SeedChoice thinned_places(const Samples& samples, const Table& table,
                                                     const ChosenQuery& query,
                                                     const SeedChoice& windows) {
     for (uint32 number = 1; number <= windows.number; ++number) {
@@ -256,7 +256,7 @@ __device__ __forceinline__ SeedChoice spread_places(const Samples& samples, cons
             if (count_seed(samples, table, query, bases, seed, ALL_PLACES, 0) == 0) {
                 continue;
             }
-            uint32 bits = SPREAD_BITS;
+            uint32 bits = THINNING_BITS;
             while (bits > 0 && count_seed(samples, table, query, bases, seed, bits,
                                           query.most) > query.most) {
                 --bits;
@@ -276,7 +276,7 @@ __device__ __forceinline__ SeedChoice choose_seeds(const Samples& samples, const
     if (longer.number > 0) {
         return longer;
     }
-    return known > 0 ? windows : spread_places(samples, table, query, windows);
+    return known > 0 ? windows : thinned_places(samples, table, query, windows);
 }
 
 // Choose the seeds of each query.
@@ -319,7 +319,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
             choice = choose_seeds(samples, table, query);
             if (lane_number() == 0) {
                 atomicAdd(counters, uint64{1});
-                atomicAdd(counters + 1, uint64{choice.spread_bits != ALL_PLACES});
+                atomicAdd(counters + 1, uint64{choice.thinning_bits != ALL_PLACES});
             }
         }
         if (lane_number() == 0) {

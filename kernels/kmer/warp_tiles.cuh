@@ -96,7 +96,7 @@ __device__ __forceinline__ uint32 search_occurrences(const Samples& samples, con
         owned.window = from_lane(sample.window, owner);
         if constexpr (FOR_MAPPING) {
             owned.found_before = from_lane(sample.found_before, owner);
-            owned.spread_bits = from_lane(sample.spread_bits, owner);
+            owned.thinning_bits = from_lane(sample.thinning_bits, owner);
         }
         owned.flanks.left = from_lane(sample.flanks.left, owner);
         owned.flanks.right = from_lane(sample.flanks.right, owner);

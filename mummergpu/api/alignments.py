@@ -16,8 +16,7 @@ from mummergpu.api.requests import PathLike, target_asked
 from mummergpu.api.tables import AlignmentRows, Scalar, SearchedReference, joined, names_of_queries
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
-from mummergpu.mapping.alignments.xa_columns import fold
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag, fold
 from mummergpu.output.alignments.read_rows import apply_style
 from mummergpu.output.formats import RowKind
 from mummergpu.output.open_sink import check_targets, index_path, open_sink

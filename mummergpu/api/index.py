@@ -34,8 +34,8 @@ from mummergpu.index.verification import require_reference, verify
 from mummergpu.input.blocks.memory import NamedSequence, reference_in_memory
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
-from mummergpu.matching.merge import join_all
 from mummergpu.matching.options import SearchOptions
+from mummergpu.matching.row_order import join_all
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.option_values import optional_positive, truth

@@ -18,9 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.checksums import checksum_of
-from mummergpu.index.format import CIRCULAR_SECTION, IndexHeader, Section, is_index, read_header
-from mummergpu.index.kmer_sampling import MAX_PERIOD
+from mummergpu.index.format import (
+    CIRCULAR_SECTION,
+    IndexHeader,
+    Section,
+    checksum_of,
+    is_index,
+    read_header,
+)
+from mummergpu.index.kmer_sampling import MAX_SAMPLING_STEP
 from mummergpu.index.kmer_table import NOT_KNOWN, KmerTable
 from mummergpu.index.mapped_file import bring_in, give_up, map_file
 from mummergpu.index.options import KmerOptions, TreeOptions
@@ -299,8 +305,8 @@ class IndexFile:
         self._require(header.search in ("kmer", "tree") and bool(self.pages), "search")
         if header.search == "kmer":
             self._require(1 <= header.kmer_length <= MAXIMUM_KMER_LENGTH, "k-mer length")
-            self._require(1 <= header.reference_step <= MAX_PERIOD, "reference step")
-            fit = not header.is_picked or header.sampling.sample_bases <= MAX_BASES
+            self._require(1 <= header.reference_step <= MAX_SAMPLING_STEP, "reference step")
+            fit = not header.is_picked or header.sampling.lookup_bases <= MAX_BASES
             self._require(fit, "picked k-mers")
         else:
             no_tables = header.kmer_length == header.reference_step == 0

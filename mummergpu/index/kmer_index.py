@@ -18,7 +18,6 @@ from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, write_table
 from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
@@ -33,7 +32,7 @@ from mummergpu.index.kmer_plan import (
     picked_instead,
 )
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import MAX_TABLE_BASES, max_scratch_bytes
+from mummergpu.index.kmer_table import MAX_TABLE_BASES, KmerPage, build_kmer_page, max_scratch_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.pages import Page, groups_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
@@ -48,11 +47,9 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, kmer_at
 SAMPLE: Final = 1 << 17
 """The positions that are compared. It takes some milliseconds."""
 
-KmerArray = Int64Array
-
 
 @jit
-def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
+def sample_kmers(padded_codes: CodeArray, count: int, kmers: Int64Array) -> int:
     """Collect k-mers without breaks at `kmers.size` evenly spread positions; return how many."""
     found = 0
     for number in range(kmers.size):
@@ -64,7 +61,7 @@ def sample_kmers(padded_codes: CodeArray, count: int, kmers: KmerArray) -> int:
 
 
 @jit
-def count_equal_pairs(kmers: KmerArray, shift: int) -> int:
+def count_equal_pairs(kmers: Int64Array, shift: int) -> int:
     """Return how many ordered pairs of sorted k-mers are equal but for `shift` lowest bits."""
     pairs, run = as_int64(0), as_int64(0)
     for number in range(1, kmers.size):
@@ -99,8 +96,8 @@ MIN_SCRATCH_BYTES: Final = 1 << 24
 is the most."""
 
 LEAST_ORDERED_BASES: Final = 16
-"""Long lists are sorted by so many bases before each position, or by a whole period if that is
-more: what comes before the samples of a window tells copies of a repeat apart."""
+"""Long lists are sorted by so many bases before each position, or by a whole sampling step if that
+is more: what comes before the k-mers of a window tells copies of a repeat apart."""
 
 CROWDED_OF_CHOSEN: Final = 2048.0
 """So many occurrences of a frequent k-mer are compared at most where seeds are chosen: not many
@@ -131,12 +128,8 @@ with these bases."""
 class KmerIndex(StorableIndex[KmerPage]):
     """Pages with tables of k-mers (`reference_index.StorableIndex`).
 
-    Pages do not overlap: matches are extended in the whole reference.
-
-    Parameters
-    ----------
-    scratch_bytes : int
-        The approximate memory that building a table may take besides the table, in bytes.
+    Pages do not overlap: matches are extended in the whole reference. Building a table takes about
+    `scratch_bytes` besides the table.
     """
 
     search: ClassVar[str] = KmerOptions.search
@@ -180,15 +173,8 @@ class KmerIndex(StorableIndex[KmerPage]):
     ) -> KmerIndex:
         """Divide a reference into the fewest pages that memory allows, and the pages into groups.
 
-        Parameters
-        ----------
-        query_bases : int
-            About how many bases the queries have, on all strands that are searched.
-
-        Returns
-        -------
-        KmerIndex
-            The plan, which depends on the arguments only. No table is built yet.
+        The plan depends on the arguments only; no table is built yet. The queries have about
+        `query_bases`, on all strands that are searched.
         """
         bases = reference.codes.size
         # A table lists only positions of bases that can match.
@@ -229,15 +215,7 @@ class KmerIndex(StorableIndex[KmerPage]):
     ) -> KmerIndex:
         """Divide the pages of an index file into groups.
 
-        Parameters
-        ----------
-        query_bases : int
-            About how many bases the queries have, on all strands that are searched.
-
-        Raises
-        ------
-        OptionError
-            If the minimum match length is less than the k-mer length of the file.
+        `OptionError` is raised if its k-mers are longer than the minimum match length.
         """
         header = file.header
         sampling = header.sampling
@@ -338,7 +316,7 @@ class KmerIndex(StorableIndex[KmerPage]):
         if self._job.query_bases * POSITIONS_WORTH_A_QUERY_BASE >= loaded.table.positions.size:
             with work.stats.stage("table_construction"):
                 least = FILE_ORDERED_BASES if self.chooses_seeds else LEAST_ORDERED_BASES
-                bases = max(loaded.period(self.search_length), least)
+                bases = max(loaded.sampling_step(self.search_length), least)
                 loaded = order_long_lists(loaded, bases, work.executor.map)
         work.page_is_ready()
         return loaded

@@ -18,8 +18,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_table import CountArray, PositionArray
+from mummergpu.index.kmer_table import CountArray, KmerPage, PositionArray
 from mummergpu.index.pages import damage_error
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
@@ -31,7 +30,7 @@ MAX_UNSORTED_OCCURRENCES: Final = 1024
 would take longer than to extend them."""
 
 MAX_ORDERED_BASES: Final = 256
-"""No list is sorted by more bases than this; with a longer period none is sorted."""
+"""No list is sorted by more bases than this; for a longer sampling step none is sorted."""
 
 FILE_ORDERED_BASES: Final = 160
 """So many bases sort lists of an index file: how often a seed of up to so many bases and a k-mer
@@ -53,19 +52,17 @@ TASKS: Final = 64
 
 
 def order_long_lists(
-    page: KmerPage,
-    period: int,
-    map_function: Callable[..., Iterable[object]] = map,
+    page: KmerPage, bases: int, map_function: Callable[..., Iterable[object]] = map
 ) -> KmerPage:
     """Sort the long lists of a page's table in place, by the bases before each position.
 
     All lists must ascend, or be sorted by fewer bases. The returned page's table says how they are
-    sorted; a page whose period exceeds `MAX_ORDERED_BASES`, or whose lists are sorted by as many
-    bases, is returned as it is. Positions outside the reference, as in a damaged file, raise
+    sorted; with more `bases` than `MAX_ORDERED_BASES`, or if lists are sorted by as many, it is
+    returned as it is. Positions outside the reference, as in a damaged file, raise
     `InputError`.
     """
     table = page.table
-    if period > MAX_ORDERED_BASES or period <= table.ordered_bases:
+    if bases > MAX_ORDERED_BASES or bases <= table.ordered_bases:
         return page
     kmers = table.offsets.size - 1
     group = min(GROUP_KMERS, kmers)
@@ -86,42 +83,28 @@ def order_long_lists(
     def order(numbers: CountArray) -> bool:
         longest = int(sizes[numbers].max())
         return order_lists(
-            lists,
-            numbers * group,
-            group,
-            period,
-            new_order_room(min(longest, table.positions.size)),
+            lists, numbers * group, group, bases, new_order_room(min(longest, table.positions.size))
         )
 
     if groups.size:
         tasks = np.array_split(groups, min(groups.size, TASKS))
         if not all(list(map_function(order, tasks))):
             raise damage_error(page.page, page.index_path)
-    ordered = replace(table, ordered_bases=period, longest_ascending=longest_ascending)
+    ordered = replace(table, ordered_bases=bases, longest_ascending=longest_ascending)
     return replace(page, table=ordered)
 
 
 class PositionLists(NamedTuple):
-    """The lists of a table, whose positions count from a part of the reference.
+    """The lists of a table, whose positions count from a part of the reference."""
 
-    Attributes
-    ----------
-    offsets, positions, bases_beside : ndarray
-        The table (`kmer_table.KmerTable`).
-    longest_ascending : int
-        The most positions of a list that stays as it is.
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    part_begin, last_position, kmer_length : int
-        Where in the reference the part begins, 0-based, the last position at which a whole k-mer
-        of the reference can begin, and the bases of one.
-    """
-
+    # The table (`kmer_table.KmerTable`).
     offsets: PositionArray
     positions: PositionArray
     bases_beside: ByteArray
-    longest_ascending: int
-    reference: CodeArray
+    longest_ascending: int  # The most positions of a list that stays as it is.
+    reference: CodeArray  # The codes of the whole reference with margins; (n_bases + 2 * MARGIN,).
+    # Where in the reference the part begins, 0-based, the last position at which a whole k-mer of
+    # the reference can begin, and the bases of one.
     part_begin: int
     last_position: int
     kmer_length: int

@@ -22,54 +22,32 @@ from mummergpu.sequence.picked_kmers import MAX_BASES
 
 @frozen
 class KmerCosts:
-    """What the steps of building and searching a table cost, in nanoseconds of one thread.
+    """What the steps of building and searching a table cost, in nanoseconds of one thread."""
 
-    Attributes
-    ----------
-    position : float
-        To list a position of the reference.
-    passed_position : float
-        To visit a position once more, in each further pass of the construction.
-    offset : float
-        To make the offset of one of all possible k-mers.
-    load_byte : float
-        To have a byte of a table that is in a file brought into memory.
-    query_base : float
-        To read a base of a query.
-    lookup, cached_lookup : float
-        To look up a k-mer of a query, in main memory and in the caches.
-    first_candidate : float
-        To find that a k-mer occurs by chance, besides comparing the reference there.
-    candidate, cached_candidate : float
-        To compare the reference where a k-mer occurs by chance.
-    crowded_candidate : float
-        To do so where a k-mer of a repeat occurs, which has many such places.
-    pair, pair_base : float
-        To extend a pair that lies in a match, and for each base of the period besides.
-    sorted_match : float
-        To sort a match among those of its sample, if the period is more than one base.
-    resorted_match : float
-        To sort a match among those of its query, if the reference step is more than one base.
-    cache_bytes : int
-        The bytes of the offsets or of the reference that the caches hold.
-    """
-
-    position: float
+    position: float  # To list a position of the reference.
+    # To visit a position once more, in each further pass of the construction.
     passed_position: float
-    offset: float
-    load_byte: float
-    query_base: float
+    offset: float  # To make the offset of one of all possible k-mers.
+    load_byte: float  # To have a byte of a table that is in a file brought into memory.
+    query_base: float  # To read a base of a query.
+    # To look up a k-mer of a query, in main memory and in the caches.
     lookup: float
     cached_lookup: float
+    # To find that a k-mer occurs by chance, besides comparing the reference there.
     first_candidate: float
+    # To compare the reference where a k-mer occurs by chance.
     candidate: float
     cached_candidate: float
+    # To do so where a k-mer of a repeat occurs, which has many such places.
     crowded_candidate: float
+    # To extend a pair that lies in a match, and for each base of the sampling step besides.
     pair: float
     pair_base: float
+    # To sort a match among those of its k-mer, if the sampling step is more than one base.
     sorted_match: float
+    # To sort a match among those of its query, if the reference step is more than one base.
     resorted_match: float
-    cache_bytes: int
+    cache_bytes: int  # The bytes of the offsets or of the reference that the caches hold.
 
 
 PROCESSOR_COSTS: Final = KmerCosts(
@@ -149,31 +127,16 @@ SMALL_INDEX_SLOWDOWN: Final = 3.0
 
 @frozen
 class KmerJob:
-    """The work that a table is chosen for.
+    """The work that a table is chosen for."""
 
-    Attributes
-    ----------
-    bases : int
-        The bases of the reference, or of a part of it, that can match.
-    minimum_length : int
-        The minimum length of a MEM in bases.
-    query_bases : int
-        The bases of all queries, on all strands that are searched.
-    is_kept : bool
-        Whether the table is in a file; else it is built for this work alone.
-    likeness : tuple of float
-        How likely two positions of the reference have the same k-mer, for k from 1 on
-        (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
-    max_crowded : float
-        So many occurrences of a k-mer of a repeat are compared at most.
-    """
-
-    bases: int
-    minimum_length: int
-    query_bases: int
-    is_kept: bool = False
+    bases: int  # The bases of the reference, or of a part of it, that can match.
+    minimum_length: int  # The minimum length of a MEM in bases.
+    query_bases: int  # The bases of all queries, on all strands that are searched.
+    is_kept: bool = False  # Whether the table is in a file; else it is built for this work alone.
+    # How likely two positions of the reference have the same k-mer, for k from 1 on
+    # (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
     likeness: tuple[float, ...] = ()
-    max_crowded: float = inf
+    max_crowded: float = inf  # So many occurrences of a k-mer of a repeat are compared at most.
 
     @classmethod
     def of_purpose(
@@ -188,18 +151,10 @@ class KmerJob:
 
 @frozen
 class KmerCost:
-    """What a choice is expected to cost, in seconds of one thread.
+    """What a choice is expected to cost, in seconds of one thread."""
 
-    Attributes
-    ----------
-    table : float
-        To build the table, or to bring it into memory.
-    search : float
-        To search the queries.
-    """
-
-    table: float
-    search: float
+    table: float  # To build the table, or to bring it into memory.
+    search: float  # To search the queries.
 
     @property
     def seconds(self) -> float:
@@ -242,7 +197,7 @@ class _CostsOfLength:
         """Return what the job is expected to cost with one of these tables."""
         job, costs, kmers = self._job, self._costs, self._kmers
         step = sampling.query_step(job.minimum_length)
-        period = sampling.reference_step * step
+        sampling_step = sampling.reference_step * step
         positions = sampling.positions_expected(job.bases)
         if job.is_kept:
             table = 4 * (positions + kmers) * costs.load_byte
@@ -251,17 +206,17 @@ class _CostsOfLength:
             position = costs.position + (passes - 1) * costs.passed_position
             table = positions * position + kmers * costs.offset
         candidates = positions / kmers
-        sample = self._lookup + costs.first_candidate * -expm1(-candidates)
-        sample += candidates * self._candidate
-        sample += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
-        # Most bases of most queries lie in a match, and a match has a pair in every period.
-        pair = costs.pair + costs.pair_base * min(period, LONGEST_EXTENSION)
-        lookups, pairs = 1 / step, 1 / period
+        of_kmer = self._lookup + costs.first_candidate * -expm1(-candidates)
+        of_kmer += candidates * self._candidate
+        of_kmer += min(positions * self._crowded, job.max_crowded) * costs.crowded_candidate
+        # Most bases of most queries lie in a match, and a match has a pair in every sampling step.
+        pair = costs.pair + costs.pair_base * min(sampling_step, LONGEST_EXTENSION)
+        lookups, pairs = 1 / step, 1 / sampling_step
         if sampling.is_picked:
             # Spans side by side share picked k-mers; each that is looked up in a match is a pair.
             lookups = pairs = min(lookups, positions / job.bases)
-        search = costs.query_base + sample * lookups + pair * pairs
-        if period > 1:
+        search = costs.query_base + of_kmer * lookups + pair * pairs
+        if sampling_step > 1:
             search += self._sorting
         if sampling.reference_step > 1:
             search += self._resorting
@@ -271,9 +226,9 @@ class _CostsOfLength:
         """Return a time that the job takes at least, whatever the reference step is."""
         job, costs, kmers = self._job, self._costs, self._kmers
         table = kmers * (4 * costs.load_byte if job.is_kept else costs.offset)
-        # The longest period gives the fewest candidates for each base of a query.
-        longest_period = job.minimum_length - self.kmer_length + 1
-        search = costs.query_base + job.bases / kmers * self._candidate / longest_period
+        # The longest sampling step gives the fewest candidates for each base of a query.
+        longest_step = job.minimum_length - self.kmer_length + 1
+        search = costs.query_base + job.bases / kmers * self._candidate / longest_step
         return (table + search * job.query_bases) * 1e-9
 
 
@@ -283,21 +238,12 @@ def choose_sampling(
     costs: KmerCosts = PROCESSOR_COSTS,
     slowdown: float = SMALLER_IF_WITHIN,
 ) -> KmerSampling:
-    """Return the k-mers that a table should list.
+    """Return the k-mers that a table should list: the smallest table that is good enough.
 
-    Parameters
-    ----------
-    max_bytes : int
-        The most bytes that the table may take. If no table is so small that costs at most
-        `SLOWDOWN_FOR_MEMORY` times as much as the cheapest of any size, the smallest that does is
-        returned: several pages are then better than one with a tiny table.
-    slowdown : float
-        How many times the least possible cost is still good enough, at least 1.
-
-    Returns
-    -------
-    KmerSampling
-        The smallest table among those that are good enough.
+    That is one that costs at most `slowdown` times the least, at least 1, and takes at most
+    `max_bytes`. If no table is so small that costs at most `SLOWDOWN_FOR_MEMORY` times as much as
+    the cheapest of any size, the smallest that does is returned: several pages are then better than
+    one with a tiny table.
     """
     lengths = range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
     models = [_CostsOfLength(job, length, costs) for length in lengths]
@@ -327,7 +273,7 @@ def picked_instead(sampling: KmerSampling) -> KmerSampling:
     """
     picked = replace(sampling, is_picked=True)
     several = sampling.reference_step > 1
-    return picked if several and picked.sample_bases <= MAX_BASES else sampling
+    return picked if several and picked.lookup_bases <= MAX_BASES else sampling
 
 
 def max_table_bytes(bases: int, is_kept: bool = False) -> int:

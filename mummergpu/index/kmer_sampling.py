@@ -2,8 +2,8 @@
 
 The table lists the k-mers that begin at multiples of the reference step; a search looks up the
 k-mers that begin at multiples of the query step. If the two steps have no common divisor, a match
-contains a pair of such k-mers every `reference step * query step` bases, which is the period of
-pairs. A match that is at least as long as a k-mer and a period minus one base therefore contains a
+contains a pair of such k-mers every `reference step * query step` bases: the sampling step. A
+match that is at least as long as a k-mer and a sampling step minus one base therefore contains a
 pair. (This is the idea of copMEM: Grabowski and Bieniecki, Bioinformatics 2019.)
 
 Or the table lists picked k-mers (`sequence.picked_kmers`): of as many side by side as the reference
@@ -18,8 +18,8 @@ from typing import Final
 
 from mummergpu.runtime.frozen import frozen
 
-MAX_PERIOD: Final = 1 << 20
-"""The longest period of pairs in bases, even for long matches."""
+MAX_SAMPLING_STEP: Final = 1 << 20
+"""The longest sampling step in bases, even for long matches."""
 
 
 @frozen
@@ -47,12 +47,12 @@ class KmerSampling:
         return self.reference_step if self.is_picked else 0
 
     @property
-    def leads(self) -> int:
+    def kmers_of_window(self) -> int:
         """How many k-mers at the end of a window are looked up, of which one is listed."""
         return 1 if self.is_picked else self.reference_step
 
     @property
-    def sample_bases(self) -> int:
+    def lookup_bases(self) -> int:
         """The bases by which a k-mer is looked up: those of a span, or its own."""
         return self.shortest_match if self.is_picked else self.kmer_length
 
@@ -70,26 +70,19 @@ class KmerSampling:
     def query_step(self, minimum_length: int) -> int:
         """Return the bases from one k-mer of a query that is looked up to the next.
 
-        Parameters
-        ----------
-        minimum_length : int
-            The minimum length of a MEM in bases, at least `shortest_match`.
-
-        Returns
-        -------
-        int
-            The largest step with which every MEM contains a pair, or one base.
+        It is the largest step with which every MEM of `minimum_length` bases, which are at least
+        `shortest_match`, contains a pair; or one base.
         """
         if self.is_picked:
             # A match contains a span that begins at such a place.
-            return min(minimum_length - self.shortest_match + 1, MAX_PERIOD)
-        longest_period = min(minimum_length - self.kmer_length + 1, MAX_PERIOD)
-        step = longest_period // self.reference_step
+            return min(minimum_length - self.shortest_match + 1, MAX_SAMPLING_STEP)
+        longest_step = min(minimum_length - self.kmer_length + 1, MAX_SAMPLING_STEP)
+        step = longest_step // self.reference_step
         while gcd(step, self.reference_step) > 1:
             step -= 1
         return step
 
-    def period(self, minimum_length: int) -> int:
+    def sampling_step(self, minimum_length: int) -> int:
         """Return the bases from one pair of a match to the next: the product of both steps.
 
         With picked k-mers, those from one span that is looked up to the next.

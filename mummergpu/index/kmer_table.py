@@ -18,10 +18,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.pages import Page
+from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt32Array, UInt64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import inline, jit, lowest_bit
 from mummergpu.runtime.progress import ProgressShares
+from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at
 from mummergpu.sequence.picked_kmers import mark_picked
@@ -68,32 +71,22 @@ NOT_KNOWN: Final = np.empty(0, dtype=np.uint8)
 
 @frozen
 class KmerTable:
-    """The positions at which the k-mers of a part of a reference begin.
-
-    Attributes
-    ----------
-    offsets : ndarray, dtype=uint32, shape=(4**kmer_length + 1,)
-        Where the list of each k-mer begins in `positions`, and where the last list ends. A
-        k-mer is a number with its first base in the two lowest bits.
-    positions : ndarray, dtype=uint32, shape=(n_kmers,)
-        Where k-mers begin, counted from the first base of the part. Lists of at most
-        `longest_ascending` positions ascend.
-    ordered_bases : int
-        Longer lists are sorted by so many bases before each position (`kmer_order`), of which the
-        nearest counts most; 0 if they ascend too.
-    longest_ascending : int
-        The most positions of a list that ascends for sure.
-    bases_beside : ndarray, dtype=uint8, shape=(n_kmers,)
-        Four bases beside each position (`four_before`), by which a search passes over most
-        positions without a look at the reference: those before it in a list that ascends, those
-        behind its k-mer in one that is sorted by what comes before. Empty if they are not known.
-    """
+    """The positions at which the k-mers of a part of a reference begin."""
 
     sampling: KmerSampling
+    # Where the list of each k-mer begins in `positions`, and where the last list ends. A k-mer is a
+    # number with its first base in the two lowest bits. (4**kmer_length + 1,)
     offsets: PositionArray
+    # Where k-mers begin, counted from the first base of the part. Lists of at most
+    # `longest_ascending` positions ascend.
     positions: PositionArray
+    # Longer lists are sorted by so many bases before each position (`kmer_order`), of which the
+    # nearest counts most; 0 if they ascend too.
     ordered_bases: int = 0
-    longest_ascending: int = MAX_TABLE_BASES
+    longest_ascending: int = MAX_TABLE_BASES  # The most positions of a list that ascends for sure.
+    # Four bases beside each position (`four_before`), by which a search passes over most positions
+    # without a look at the reference: those before it in a list that ascends, those behind its
+    # k-mer in one that is sorted by what comes before. Empty if they are not known.
     bases_beside: ByteArray = field(default_factory=lambda: NOT_KNOWN)
 
     @property
@@ -103,33 +96,19 @@ class KmerTable:
 
 
 class KmerSlice(NamedTuple):
-    """The k-mers of a slice of a reference, and how they are put into buckets.
+    """The k-mers of a slice of a reference, and how they are put into buckets."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    begin, end, step : int
-        The slice, as indices of `codes`, and the bases from one k-mer to the next.
-    picked : ndarray, dtype=uint64
-        A bit for each position of the slice, set where a picked k-mer begins; or empty where those
-        at a step count.
-    kmer_length : int
-        The bases of a k-mer.
-    shift : int
-        A k-mer shifted to the right by this many bits is the number of its bucket.
-    with_bases_beside : bool
-        Whether the table will have the bases before each position.
-    """
-
-    codes: CodeArray
+    codes: CodeArray  # The codes of the whole reference with margins; (n_bases + 2 * MARGIN,).
+    # The slice, as indices of `codes`, and the bases from one k-mer to the next.
     begin: int
     end: int
     step: int
+    # A bit for each position of the slice, set where a picked k-mer begins; or empty where those at
+    # a step count.
     picked: UInt64Array
-    kmer_length: int
-    shift: int
-    with_bases_beside: bool
+    kmer_length: int  # The bases of a k-mer.
+    shift: int  # A k-mer shifted to the right by this many bits is the number of its bucket.
+    with_bases_beside: bool  # Whether the table will have the bases before each position.
 
 
 def max_scratch_bytes(bases: int) -> int:
@@ -287,12 +266,7 @@ def count_kmer(part: KmerSlice, at: int, counts: CountArray) -> None:
 
 @jit
 def fill_buckets(
-    part: KmerSlice,
-    origin: int,
-    first: int,
-    behind: int,
-    places: CountArray,
-    entries: EntryArray,
+    part: KmerSlice, origin: int, first: int, behind: int, places: CountArray, entries: EntryArray
 ) -> None:
     """Write the k-mers of some buckets to `entries`, with their positions.
 
@@ -394,3 +368,87 @@ def place_entries(
         positions[place] = np.uint32(entries[entry] & np.uint64(0xFFFFFFFF))
         if with_bases_beside:
             bases_beside[place] = np.uint8(number >> np.uint64(ENTRY_KMER_BITS))
+
+
+@frozen
+class KmerPage:
+    """A part of a reference and its table of k-mers: the input of a k-mer search."""
+
+    # The position of the part in the joined reference. The page owns all of the part, because
+    # matches are extended in the whole reference.
+    page: Page
+    table: KmerTable
+    # The codes of the whole reference with margins (`codes.with_margins`), shared.
+    padded_reference: CodeArray
+    # The index file that the page is from, or ``""`` if it was built in memory.
+    index_path: str = ""
+    # Only matches matter that contain a whole window of their query; windows of so many bases lie
+    # side by side from its first base, and are at least as long as the table's
+    # `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
+    # reference step, one of which is listed; it lists the matches of a query in no certain order.
+    # Of picked k-mers it looks up one. None for a search that finds all matches.
+    window_bases: int | None = None
+    # The bases from one window to the next, if they do not lie side by side.
+    window_distance: int | None = None
+    # Where a query has more matches on a strand, with a window if those matter, only those are
+    # found that have a seed which `seed_rule` takes, in no certain order; None to find all. It is
+    # for a page that has the whole reference.
+    max_matches: int | None = None
+    # Only matches matter that are unique in the reference: a search may leave out matches that lie
+    # in others, and of several with the same bases all but two.
+    only_unique: bool = False
+
+    @property
+    def joined_reference(self) -> CodeArray:
+        """The codes of the whole reference, without the margins."""
+        return self.padded_reference[MARGIN:-MARGIN]
+
+    @property
+    def is_for_mapping(self) -> bool:
+        """Whether a search finds the matches that a mapper wants (`seed_search`), not all."""
+        return self.window_bases is not None or self.max_matches is not None
+
+    @property
+    def kmer_offsets(self) -> range:
+        """The bases of a window before each k-mer that is looked up; 0 without windows.
+
+        With picked k-mers, those before the span of which one is looked up.
+        """
+        if self.window_bases is None:
+            return range(1)
+        sampling = self.table.sampling
+        assert self.window_bases >= sampling.shortest_match
+        last = self.window_bases - sampling.lookup_bases
+        return range(last - sampling.kmers_of_window + 1, last + 1)
+
+    def query_step(self, minimum_length: int) -> int:
+        """Return the bases from one k-mer that is looked up to the next (`KmerSampling`)."""
+        if self.window_bases is not None:
+            return self.window_distance or self.window_bases
+        return self.table.sampling.query_step(minimum_length)
+
+    def sampling_step(self, minimum_length: int) -> int:
+        """Return the bases from one pair of a match to the next (`KmerSampling`)."""
+        if self.window_bases is not None:
+            return self.window_distance or self.window_bases
+        return self.table.sampling.sampling_step(minimum_length)
+
+
+def build_kmer_page(
+    reference: Reference,
+    page: Page,
+    sampling: KmerSampling,
+    scratch_bytes: int,
+    stats: Stats,
+    map_function: Callable[..., Iterable[object]] = map,
+    tell: Callable[[float], None] = lambda share: None,
+    with_bases_beside: bool = False,
+) -> KmerPage:
+    """Build the table of a page; `tell` receives the share that is done from any thread."""
+    padded = reference.padded_codes
+    with stats.stage("table_construction"):
+        table = build_kmer_table(
+            *(padded, page.begin, page.owned_end, sampling, map_function, scratch_bytes, tell),
+            with_bases_beside,
+        )
+    return KmerPage(page, table, padded)

@@ -50,25 +50,15 @@ MIN_WINDOW: Final = 6
 
 @frozen
 class MinimizerCosts:
-    """What the steps of building and searching a table cost, in nanoseconds of one thread.
+    """What the steps of building and searching a table cost, in nanoseconds of one thread."""
 
-    Attributes
-    ----------
-    base : float
-        To rank the k-mer at a base of the reference or of a query, and to see if it is a minimizer.
-    listed : float
-        To list a minimizer of the reference.
-    lookup, cached_lookup : float
-        To look up a minimizer of a query on both strands, in main memory and in the caches.
-    cache_bytes : int
-        The bytes of a table that the caches hold.
-    """
-
+    # To rank the k-mer at a base of the reference or of a query, and to see if it is a minimizer.
     base: float
-    listed: float
+    listed: float  # To list a minimizer of the reference.
+    # To look up a minimizer of a query on both strands, in main memory and in the caches.
     lookup: float
     cached_lookup: float
-    cache_bytes: int
+    cache_bytes: int  # The bytes of a table that the caches hold.
 
 
 COSTS: Final = MinimizerCosts(
@@ -101,12 +91,7 @@ class MinimizerPage:
 class MinimizerIndex(ReferenceIndex[MinimizerPage]):
     """One page with a table of minimizers (`reference_index.ReferenceIndex`).
 
-    Parameters
-    ----------
-    kmer_length, window : int
-        The bases of a k-mer, and the k-mers of a window.
-    build_bytes : int
-        The most bytes that the table and its construction take.
+    The table and its construction take at most `build_bytes`.
     """
 
     search: ClassVar[str] = KmerOptions.search

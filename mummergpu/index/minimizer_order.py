@@ -17,12 +17,7 @@ import numpy as np
 
 from mummergpu.index.kmer_table import CountArray, EntryArray, PositionArray
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
 from mummergpu.sequence.extension import extend_left, extend_right
@@ -54,24 +49,16 @@ TASKS: Final = 64
 
 
 class OrderedLists(NamedTuple):
-    """The long lists of a table, in their second order.
+    """The long lists of a table, in their second order."""
 
-    Attributes
-    ----------
-    begins : ndarray, dtype=uint32, shape=(n_lists,)
-        Where each of them begins among the entries of the table, ascending. There it is sorted by
-        strand and by the bases after the k-mers.
-    reverse_begins : ndarray, dtype=uint32, shape=(n_lists,)
-        Where the entries of the reverse strand begin, which come last.
-    left_begins : ndarray, dtype=int64, shape=(n_lists + 1,)
-        Where each of them begins in `by_preceding_bases`, and where the last one ends.
-    by_preceding_bases : ndarray, dtype=uint64
-        Their entries by strand and by the bases before the k-mers, the nearest one first.
-    """
-
+    # Where each of them begins among the entries of the table, ascending. There it is sorted by
+    # strand and by the bases after the k-mers.
     begins: PositionArray
-    reverse_begins: PositionArray
+    reverse_begins: PositionArray  # Where the entries of the reverse strand begin, which come last.
+    # Where each of them begins in `by_preceding_bases`, and where the last one ends; (n_lists +
+    # 1,).
     left_begins: CountArray
+    # Their entries by strand and by the bases before the k-mers, the nearest one first.
     by_preceding_bases: EntryArray
 
 

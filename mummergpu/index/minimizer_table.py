@@ -86,29 +86,21 @@ class GroupedEntries(NamedTuple):
 
 @frozen
 class MinimizerTable:
-    """The minimizers of a reference.
+    """The minimizers of a reference."""
 
-    Attributes
-    ----------
-    kmer_length, window : int
-        The bases of a k-mer, and the k-mers of a window.
-    offsets : ndarray, dtype=uint32, shape=(n_buckets + 1,)
-        Where the entries of each bucket begin, and where those of the last one end. The number of
-        buckets is a power of two, and a minimizer's bucket is its rank modulo that number.
-    entries : ndarray, dtype=uint64, shape=(n_minimizers,)
-        The context of each minimizer in the lower 33 bits; in the next bit 1 if its reverse
-        complement is the lower number of both; and in the upper 30 bits the position at which it
-        begins, 0-based and without the margin. The entries of a bucket ascend by position, unless
-        there are many of them.
-    ordered : OrderedLists
-        The buckets of many entries.
-    """
-
+    # The bases of a k-mer, and the k-mers of a window.
     kmer_length: int
     window: int
+    # Where the entries of each bucket begin, and where those of the last one end. The number of
+    # buckets is a power of two, and a minimizer's bucket is its rank modulo that number. (n_buckets
+    # + 1,)
     offsets: PositionArray
+    # The context of each minimizer in the lower 33 bits; in the next bit 1 if its reverse
+    # complement is the lower number of both; and in the upper 30 bits the position at which it
+    # begins, 0-based and without the margin. The entries of a bucket ascend by position, unless
+    # there are many of them.
     entries: EntryArray
-    ordered: OrderedLists
+    ordered: OrderedLists  # The buckets of many entries.
 
     @property
     def byte_count(self) -> int:
@@ -135,13 +127,7 @@ def build_minimizer_table(
     map_function: Callable[..., Iterable[object]] = map,
     tell: Callable[[float], None] = lambda share: None,
 ) -> MinimizerTable:
-    """Return the table of a reference.
-
-    Parameters
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the reference with margins; at most `MAX_BASES` bases.
-    """
+    """Return the table of a reference, whose codes have margins; it has at most `MAX_BASES`."""
     assert codes.size - 2 * MARGIN <= MAX_BASES
     offsets, entries = _list_minimizers(codes, kmer_length, window, map_function, tell)
     ordered = order_long_lists(ListedText(codes, kmer_length), offsets, entries, map_function)

@@ -14,21 +14,13 @@ class Page:
 
     A page reports the matches that start in its owned part. It reaches far enough beyond
     that part to find each of them, and no two pages report the same match.
-
-    Attributes
-    ----------
-    index : int
-        The number of the page, counted from 0.
-    begin, end : int
-        The half-open range of the joined reference that the tree covers.
-    owned_end : int
-        Where the owned part ends and the next page begins.
     """
 
-    index: int
+    index: int  # The number of the page, counted from 0.
+    # The half-open range of the joined reference that the tree covers.
     begin: int
     end: int
-    owned_end: int
+    owned_end: int  # Where the owned part ends and the next page begins.
 
 
 def plan_pages(length: int, page_size: int, overlap: int) -> list[Page]:

@@ -14,11 +14,7 @@ from mummergpu.index.writer import SectionWriter
 from mummergpu.input.circular_records import original_of
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.memory import (
-    PROCESS_BYTES,
-    PROCESS_BYTES_PER_THREAD,
-    MemoryBudget,
-)
+from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD, MemoryBudget
 from mummergpu.runtime.stats import Stats
 
 PageType = TypeVar("PageType")
@@ -29,19 +25,14 @@ NEGLIGIBLE_BYTES = 64 << 20
 
 @frozen
 class BuildWork:
-    """The resources that the construction of pages uses.
-
-    Attributes
-    ----------
-    share_of_next : callable
-        Receives the share of the next page that is built, 0 to 1, if pages are built one after the
-        other; any thread calls it.
-    """
+    """The resources that the construction of pages uses."""
 
     executor: ThreadPoolExecutor
     threads: int
     stats: Stats
     page_is_ready: Callable[[], None]
+    # Receives the share of the next page that is built, 0 to 1, if pages are built one after the
+    # other; any thread calls it.
     share_of_next: Callable[[float], None] = lambda share: None
 
 

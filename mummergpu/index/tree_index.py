@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile, section_name
@@ -12,13 +15,15 @@ from mummergpu.index.format import IndexHeader, PageEntry
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
-from mummergpu.index.tree.build import build_pages
+from mummergpu.index.tree.flatten import TreePage, flatten_tree, order_nodes
 from mummergpu.index.tree.layout import MAX_PAGE_BASES, MAX_WIDE_PAGE_BASES, Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
+from mummergpu.index.tree.ukkonen import grow_tree
 from mummergpu.index.writer import SectionWriter
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
+from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import BREAK, CodeArray
 
 BUILD_BYTES_PER_BASE: Final = 16
 BUILD_BYTES_PER_LEAF: Final = 49
@@ -113,12 +118,7 @@ class TreeIndex(StorableIndex[TreePage]):
         """Return pages with their trees (`reference_index.ReferenceIndex.load_pages`)."""
         if self.file is None:
             return build_pages(
-                self.reference,
-                group,
-                self.layout,
-                work.stats,
-                work.executor,
-                work.page_is_ready,
+                self.reference, group, self.layout, work.stats, work.executor, work.page_is_ready
             )
         self.file.bring_in(group)
         loaded = []
@@ -244,3 +244,44 @@ def largest_pages(
         return fitting
     count = -(-(bases - overlap) // (fitting - overlap))
     return -(-(bases - overlap) // count) + overlap
+
+
+def page_codes(reference: Reference, page: Page) -> CodeArray:
+    """Return a copy of a page's codes, followed by a break."""
+    return np.append(reference.codes[page.begin : page.end], np.uint8(BREAK))
+
+
+def build_page(reference: Reference, page: Page, layout: Layout, stats: Stats) -> TreePage:
+    """Grow, order and flatten the suffix tree of one page."""
+    with stats.stage("tree_construction"):
+        grown = grow_tree(page_codes(reference, page))
+    with stats.stage("tree_reorder"):
+        order = order_nodes(grown, layout.node_reordering)
+    base_before = int(reference.codes[page.begin - 1]) if page.begin > 0 else BREAK
+    with stats.stage("tree_flatten"):
+        tree = flatten_tree(grown, order, layout, base_before)
+    return TreePage(page, tree, reference.codes)
+
+
+def build_pages(
+    reference: Reference,
+    pages: Sequence[Page],
+    layout: Layout,
+    stats: Stats,
+    executor: Executor,
+    built: Callable[[], None],
+) -> list[TreePage]:
+    """Build the trees of several pages in parallel, one task per page; return them in order."""
+    futures = [executor.submit(build_page, reference, page, layout, stats) for page in pages]
+    indexed = []
+    try:
+        for future in futures:
+            indexed.append(future.result())
+            built()
+    finally:
+        for future in futures:
+            future.cancel()
+    for page in indexed:
+        stats.add(tree_nodes=page.tree.node_count, tree_leaves=page.tree.leaf_count)
+        stats.add_bytes(trees=page.tree.byte_count)
+    return indexed

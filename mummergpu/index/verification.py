@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.checksums import PIECE_BYTES, digest_of
 from mummergpu.index.file import IndexFile
+from mummergpu.index.format import PIECE_BYTES, digest_of
 from mummergpu.index.kmer_table import bucket_counts, bucket_shift, slices_of
 from mummergpu.index.pages import Page
 from mummergpu.input.reference import Reference
@@ -40,8 +40,8 @@ def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -
 
 def _is_own_tree(index: IndexFile, page: Page, _: Callable[..., Iterable[Any]]) -> bool:
     """Return whether the bases that a tree has beside its nodes are those of the reference."""
-    from mummergpu.index.tree.build import page_codes
     from mummergpu.index.tree.flatten import lay_out_reference
+    from mummergpu.index.tree_index import page_codes
 
     tree = index.tree(page)
     laid_out = lay_out_reference(page_codes(index.reference, page), tree.layout)

@@ -9,8 +9,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.index.checksums import PIECE_BYTES, checksum_of
-from mummergpu.index.format import ALIGNMENT, START_BYTES, IndexHeader, Section, start_of
+from mummergpu.index.format import (
+    ALIGNMENT,
+    PIECE_BYTES,
+    START_BYTES,
+    IndexHeader,
+    Section,
+    checksum_of,
+    start_of,
+)
 from mummergpu.runtime.output_file import OutputFile
 
 _NOTHING: Final = bytes(ALIGNMENT)

@@ -35,30 +35,16 @@ class UnrolledReference(Reference):
     """A reference whose circular records are replaced by longer ones, behind all others.
 
     In their own places are records without bases, so that the others stay where they are.
-
-    Attributes
-    ----------
-    original : Reference
-        The reference as it is.
-    originals : ndarray, dtype=int64, shape=(n_records,)
-        Which record of that each record is.
-    circles : ndarray, dtype=int64, shape=(n_records,)
-        The bases of each circular record, without those that are there twice; 0 for the others.
     """
 
-    original: Reference = field(kw_only=True)
-    originals: Int64Array = field(kw_only=True)
+    original: Reference = field(kw_only=True)  # The reference as it is.
+    originals: Int64Array = field(kw_only=True)  # Which record of that each record is.
+    # The bases of each circular record, without those that are there twice; 0 for the others.
     circles: Int64Array = field(kw_only=True)
 
 
 def circular_records(reference: Reference, names: Sequence[str]) -> BoolArray:
-    """Return which records are circular.
-
-    Raises
-    ------
-    OptionError
-        If the reference has no record of one of the names.
-    """
+    """Return which records are circular; `OptionError` is raised for an unknown name."""
     if not names:
         return np.zeros(len(reference.names), dtype=np.bool_)
     known = [name.decode(errors="surrogateescape") for name in reference.names]
@@ -72,10 +58,7 @@ def circular_records(reference: Reference, names: Sequence[str]) -> BoolArray:
 def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
     """Return a reference to map reads to, with circular records of these names.
 
-    Raises
-    ------
-    OptionError
-        If the reference has no record of one of the names, or one is too short.
+    `OptionError` is raised if there is no record of a name, or one is too short.
     """
     circular = np.flatnonzero(circular_records(reference, names))
     codes = reference.padded_codes[: reference.padded_codes.size - MARGIN].copy()

@@ -10,39 +10,45 @@ import numpy as np
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import OF_PAIRS, AlignmentColumns, new_columns
-from mummergpu.mapping.alignments.equal_letters import discount_equal_letters
+from mummergpu.mapping.alignments.columns import (
+    OF_PAIRS,
+    AlignmentColumns,
+    new_columns,
+    replace_reads,
+)
 from mummergpu.mapping.alignments.origin_cuts import cut_at_origins
-from mummergpu.mapping.alignments.paths import PlacedRows, new_paths, trace_paths
-from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.alignments.paths import (
+    PlacedRows,
+    discount_equal_letters,
+    new_paths,
+    trace_paths,
+)
 from mummergpu.mapping.alignments.sam_record_layout import Placements, fill_sam_records, list_rows
 from mummergpu.mapping.candidates.candidates import (
     Candidates,
+    FoundCandidates,
     Qualities,
     Reads,
     Scoring,
     Target,
+    credits_of_qualities,
+    likelihoods_of_scores,
     no_candidates,
+    quality_thresholds,
 )
-from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.choice import Choices, new_choices
+from mummergpu.mapping.placing.choice import Choices, Names, PlacingRoom, map_templates, new_choices
 from mummergpu.mapping.placing.insert_size import (
     MEASURED,
     InsertSizes,
     PairSizes,
     measure_templates,
 )
-from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.placing.log_odds import (
-    credits_of_qualities,
-    likelihoods_of_scores,
-    quality_thresholds,
-)
 from mummergpu.mapping.placing.mapping_quality import Odds
-from mummergpu.mapping.placing.marked_diagonals import new_marks
 from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.placing.refinement import new_tops
+from mummergpu.mapping.placing.rescue import new_marks
 from mummergpu.mapping.placing.second_pass import (
     MATCHES_AT_ONCE,
     READS_AT_FIRST,
@@ -52,13 +58,12 @@ from mummergpu.mapping.placing.second_pass import (
     part_of_reads,
 )
 from mummergpu.mapping.placing.secondary import (
+    Extra,
     Secondary,
     list_alternatives,
     list_secondary,
+    split_reads,
 )
-from mummergpu.mapping.placing.split_reads import Extra, split_reads
-from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
-from mummergpu.mapping.placing.tie_breaks import Names
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
@@ -85,16 +90,8 @@ class _Placed(NamedTuple):
 class BlockMapper:
     """Maps blocks of reads; several threads share one.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : MappingOptions
-        How to map.
-    find_more : callable or None
-        Returns the shorter matches that a second pass begins with; None for no second pass.
-    is_chosen : bool
-        Whether the search finds only those matches that count (`seed_rule`).
+    `find_more` returns the shorter matches that a second pass begins with; None for no second pass.
+    `is_chosen` says that the search finds only those matches that count (`seed_rule`).
     """
 
     def __init__(
@@ -112,7 +109,7 @@ class BlockMapper:
         self._target = Target(reference.padded_codes, reference.record_starts, ends, circles)
         self._options = options
         self._costs = options.costs
-        self._credits = credits_of_qualities(options.costs, True)
+        self._credits = credits_of_qualities(options.costs)
         self._odds = Odds(likelihoods_of_scores(), quality_thresholds())
         self._finder = CandidateFinder(options, is_chosen)
 
@@ -131,25 +128,23 @@ class BlockMapper:
         The matches are of at least the seed length.
         """
         seeds = without_frequent_pairs(self._finder.seeds_of(mems, block, self._target.codes))
-        find = self._search(seeds, no_candidates(block.query_count))
-        placed = self._place(block, find, self.pair_sizes(None))
+        placed = self._place(block, self._search(seeds), self.pair_sizes(None))
         measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
         table, circles = placed.candidates, self._target.circles
         count = measure_templates(block.offsets, placed.choices, table, circles, measured)
         return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
-        """Return the alignments of a block of reads.
-
-        The matches are of at least the seed length; `sizes` are those of the templates of pairs.
-        """
+        """Return the alignments of a block, whose matches have at least the seed length."""
         return self._with_second_pass(block, *self.map_once(block, mems, sizes), sizes)
 
     def map_found(
         self, block: ReadBlock, found: FoundCandidates, sizes: PairSizes
     ) -> AlignmentColumns:
         """Return what `map_block` does, of reads whose candidates a device has found."""
-        placed = self._place(block, lambda _, pairing: self._finder.spread(found, pairing), sizes)
+        placed = self._place(
+            block, lambda _, pairing: self._finder.of_device(found, pairing), sizes
+        )
         return self._with_second_pass(block, *self._both(block, placed), sizes)
 
     def _with_second_pass(
@@ -175,7 +170,8 @@ class BlockMapper:
         self, block: ReadBlock, mems: BlockMems, sizes: PairSizes
     ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block, and the reads that shorter matches may place better."""
-        return self._both(block, self._place(block, self._search_first(block, mems), sizes))
+        seeds = self._finder.seeds_of(mems, block, self._target.codes)
+        return self._both(block, self._place(block, self._search(seeds), sizes))
 
     def _both(self, block: ReadBlock, placed: _Placed) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments that are chosen, and the reads that may have better ones."""
@@ -208,14 +204,14 @@ class BlockMapper:
         )
         return doubtful_reads(reads[:count], placed.candidates)
 
-    def _search_first(self, block: ReadBlock, mems: BlockMems) -> _Find:
-        """Return what finds candidates from the matches of the first pass."""
-        seeds = self._finder.seeds_of(mems, block, self._target.codes)
-        return self._search(seeds, no_candidates(block.query_count))
-
-    def _search(self, mems: BlockMems, earlier: Candidates) -> _Find:
+    def _search(self, mems: BlockMems, earlier: Candidates | None = None) -> _Find:
         """Return what finds candidates from seeds."""
-        return lambda scoring, pairing: self._finder.find(scoring, pairing, mems, earlier)
+
+        def find(scoring: Scoring, pairing: Pairing) -> Candidates:
+            known = no_candidates(scoring.reads.offsets.size - 1) if earlier is None else earlier
+            return self._finder.find(scoring, pairing, mems, known)
+
+        return find
 
     def _place(self, block: ReadBlock, find: _Find, sizes: PairSizes) -> _Placed:
         options = self._options

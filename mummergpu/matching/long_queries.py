@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.filter import keep_unique
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import MARGIN, CodeArray, empty_with_margins

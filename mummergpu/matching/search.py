@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend, ResidentBackend, UniqueBackend
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.backends.interface import (
+    Backend,
+    BlockText,
+    QueryCodes,
+    ResidentBackend,
+    RowFormat,
+    UniqueBackend,
+)
 from mummergpu.matching.filter import keep_long
 from mummergpu.matching.long_queries import (
     PartMems,
@@ -18,8 +24,7 @@ from mummergpu.matching.long_queries import (
     keep_witnesses,
     owned_mems,
 )
-from mummergpu.matching.merge import merge_pages
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.row_order import merge_pages
 from mummergpu.sequence.codes import CodeArray, Strand, reverse_complement_each
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
@@ -137,10 +142,7 @@ class BlockSearch:
         return {strand: merge_pages([group[strand] for group in groups]) for strand in self.strands}
 
     def _find_in_pieces(
-        self,
-        block: QueryBlock,
-        strand: Strand,
-        map_function: Callable[..., Iterable[PartMems]],
+        self, block: QueryBlock, strand: Strand, map_function: Callable[..., Iterable[PartMems]]
     ) -> MemColumns:
         """Return the matches of a block with long queries, found piece by piece.
 

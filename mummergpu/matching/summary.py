@@ -1,24 +1,80 @@
 """Counts what the matches of a run cover, how long they are, and which queries have one.
 
-A bit for each base of the reference marks whether a match covers it, so the memory does not grow
-with the matches.
+The counts are for the report of ``--stats``. A bit for each base of the reference marks whether a
+match covers it, so the memory does not grow with the matches.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.arrays import UInt64Array
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit, writable
-from mummergpu.runtime.stats import Stats
+from mummergpu.runtime.stats import MATCH_PARTS, Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count
+
+
+@frozen
+class LengthCount:
+    """How many matches have a length within a range."""
+
+    # The shortest and the longest length in bases; the same for a range of one length.
+    first: int
+    last: int
+    matches: int  # The number of matches.
+
+
+@frozen
+class FileCounts:
+    """The counts of one file of queries."""
+
+    path: str  # The file as the user named it.
+    # The number of its queries, and of their bases.
+    queries: int
+    query_bases: int
+    queries_with_match: int  # The number of its queries that have a match on any strand.
+    matches: int  # The number of matches of its queries.
+
+
+@frozen
+class StrandCounts:
+    """The counts of one strand of the queries."""
+
+    strand: str  # ``forward`` or ``reverse``.
+    queries_with_match: int  # The number of queries that have a match on this strand.
+    matches: int  # The number of matches on this strand.
+
+
+@frozen
+class MatchCounts:
+    """What is counted about the matches of a run."""
+
+    bases_covered: int  # The number of bases of the reference that lie in a match, on any strand.
+    # The lengths of the matches, in ascending order, without empty ranges.
+    lengths: tuple[LengthCount, ...]
+    files: tuple[FileCounts, ...]  # The counts of each file of queries, in the order of the input.
+    strands: tuple[StrandCounts, ...]  # The counts of each strand that was searched.
+
+    @property
+    def queries_with_match(self) -> int:
+        """The number of queries that have a match on any strand."""
+        return sum(file.queries_with_match for file in self.files)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the parts of the report of a run (`mummergpu.runtime.stats.MATCH_PARTS`)."""
+        parts = self.files, self.strands, self.lengths
+        return {
+            name: [dict(vars(row)) for row in part]
+            for name, part in zip(MATCH_PARTS, parts, strict=True)
+        }
+
 
 BitArray = UInt64Array
 
@@ -35,10 +91,7 @@ LENGTH_BINS: Final = (1 << EXACT_BITS) + (63 - EXACT_BITS << BIN_BITS)
 class MatchSummary:
     """Collects counts of the matches of blocks; any thread may call `add`.
 
-    Parameters
-    ----------
-    reference_size : int
-        The number of codes of the joined reference.
+    `reference_size` is the number of codes of the joined reference.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.backends.interface import BlockText, RowFormat
 from mummergpu.output.bytes.compression import CompressedStream, Compressor, compressor_of
 from mummergpu.output.bytes.texts import OVERSHOOT, Piece, PiecePool, TextArray
 from mummergpu.output.options import RecordStyle, SamOptions

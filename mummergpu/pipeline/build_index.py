@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.index.checksums import digest_of
 from mummergpu.index.file import CHECKSUM_SECTION
-from mummergpu.index.format import CIRCULAR_SECTION, is_index
+from mummergpu.index.format import CIRCULAR_SECTION, digest_of, is_index
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import BuildFacts, BuildWork, StorableIndex
 from mummergpu.index.writer import SectionWriter

@@ -16,7 +16,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.index.file import IndexFile
-from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryRules
@@ -26,12 +26,15 @@ from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.circular_records import circular_records, unrolled
 from mummergpu.input.reference import Reference, record_checksums
-from mummergpu.mapping.alignments.columns import AlignmentColumns
+from mummergpu.mapping.alignments.columns import AlignmentColumns, FoldedColumns, fold
 from mummergpu.mapping.alignments.summary import MappingSummary, empty_summary, summary_of
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, fold
-from mummergpu.mapping.options import MAX_READ_BASES, MappingOptions
+from mummergpu.mapping.options import (
+    MAX_READ_BASES,
+    MappingOptions,
+    has_enough_windows,
+    seed_length,
+)
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.seeding.seeds import has_enough_windows, seed_length
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.output.alignments.read_rows import AlignmentSink, apply_style
 from mummergpu.output.bytes.compression import Compressor

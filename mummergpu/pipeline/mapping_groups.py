@@ -15,8 +15,7 @@ from typing import Final, TypeVar, cast
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.alignments.columns import AlignmentColumns
-from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.alignments.columns import AlignmentColumns, replace_reads
 from mummergpu.mapping.candidates.candidates import NUMBERS, Candidates
 from mummergpu.mapping.placing.insert_size import LIBRARY, PairSizes
 from mummergpu.mapping.placing.second_pass import DoubtfulReads, part_of_reads
@@ -161,7 +160,7 @@ class ReadMapping:
         A block may come in parts. A thread of the pool calls `prepare` with a block and its
         alignments.
         """
-        blocks = sizes.turned(blocks)
+        blocks = sizes.reverse_complemented(blocks)
         if not self._is_whole and self._search.second is not None:
             yield from self._in_two_passes(blocks, sizes, prepare)
             return

@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.options import MappingOptions, second_seed_length
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.seeding.seeds import second_seed_length
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.backends.interface import Backend, ResidentBackend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -57,7 +56,7 @@ def pages_of_first_pass(
     window = options.seed_length if options.by_windows else None
     most = options.max_occurrences
     if is_whole or most is None:
-        return [replace(page, sample_step=window, max_matches=most) for page in pages]
+        return [replace(page, window_bases=window, max_matches=most) for page in pages]
     # Which seeds are rare is known when all matches of all pages are.
     return list(pages)
 
@@ -86,7 +85,7 @@ class SecondSearch:
             [
                 replace(
                     page,
-                    sample_step=self._length,
+                    window_bases=self._length,
                     window_distance=SECOND_DISTANCE,
                     max_matches=SECOND_MATCHES if self._is_whole else None,
                 )

@@ -22,8 +22,7 @@ from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference
-from mummergpu.matching.backends.interface import Backend
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.backends.interface import Backend, BlockText, RowFormat
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.open_backend import likely_block_bases
 from mummergpu.matching.options import DeviceOptions, Uniqueness

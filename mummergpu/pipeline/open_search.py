@@ -21,9 +21,8 @@ from mummergpu.index.verification import verify_for_run
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.reference import Reference, read_reference
-from mummergpu.matching.backends.interface import Backend
+from mummergpu.matching.backends.interface import Backend, RowFormat
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
-from mummergpu.matching.block_text import RowFormat
 from mummergpu.matching.open_backend import open_backend
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED, BlockSearch

@@ -129,7 +129,7 @@ class CountedPart(Protocol):
 
 
 class CountedMatches(CountedPart, Protocol):
-    """What is counted about matches (`mummergpu.matching.match_counts`)."""
+    """What is counted about matches (`mummergpu.matching.summary`)."""
 
     @property
     def queries_with_match(self) -> int:

@@ -51,9 +51,9 @@ NEAR_EDITS: Final = 4
 MAX_OVERLAPPING: Final = 512
 """The windows that are counted if they overlap."""
 
-SPREAD_BITS: Final = 32
-SPREAD_FACTOR: Final = 2654435769
-"""A position times this, the golden ratio of ``1 << SPREAD_BITS``, is smaller than some number at
+THINNING_BITS: Final = 32
+THINNING_FACTOR: Final = 2654435769
+"""A position times this, the golden ratio of ``1 << THINNING_BITS``, is smaller than some number at
 places that are spread evenly."""
 
 
@@ -107,14 +107,14 @@ class Seeds(NamedTuple):
     ----------
     number, bases, step : int
         How many there are, the bases of each, and from one to the next.
-    spread_below : int
+    thinning_below : int
         Only occurrences count whose `thinning_hash` is less; 0 for all.
     """
 
     number: int
     bases: int
     step: int
-    spread_below: int
+    thinning_below: int
 
 
 def new_seed_room(most: int = 0) -> SeedRoom:
@@ -136,8 +136,8 @@ def new_seed_room(most: int = 0) -> SeedRoom:
 
 @inline
 def thinning_hash(position: int) -> int:
-    """Return a number below ``1 << SPREAD_BITS`` for where in the reference a seed begins."""
-    return (position * SPREAD_FACTOR) & ((1 << SPREAD_BITS) - 1)
+    """Return a number below ``1 << THINNING_BITS`` for where in the reference a seed begins."""
+    return (position * THINNING_FACTOR) & ((1 << THINNING_BITS) - 1)
 
 
 @jit

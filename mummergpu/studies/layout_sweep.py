@@ -24,14 +24,11 @@ import numpy as np
 from mummergpu.errors import OptionError
 from mummergpu.index.options import TreeOptions
 from mummergpu.index.pages import Page
-from mummergpu.index.tree.build import page_codes
-from mummergpu.index.tree.flatten import flatten_tree
+from mummergpu.index.tree.flatten import TreePage, flatten_tree, order_nodes
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.node_order import order_nodes
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
-from mummergpu.index.tree_index import TreeIndex, tree_bytes
+from mummergpu.index.tree_index import TreeIndex, page_codes, tree_bytes
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.arrays import Int32Array
 from mummergpu.runtime.frozen import frozen
@@ -174,7 +171,7 @@ def _setup(
     executor: ThreadPoolExecutor,
     records: SweepFolder,
 ) -> SweepSetup:
-    from mummergpu.index.checksums import digest_of
+    from mummergpu.index.format import digest_of
 
     largest = max(page.end - page.begin for page in index.pages)
     page_bytes = tree_bytes(largest, data.reference.base_count, index.layout)

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.checksums import checksum_of
-from mummergpu.index.tree.page import TreePage
+from mummergpu.index.format import checksum_of
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.stats import Stats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.errors import BackendError
 from mummergpu.index.options import TreeOptions
-from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.backends.interface import Backend

@@ -13,7 +13,7 @@ from helpers.text_cases import STYLES, many_rows
 
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.matching.kmer.device_text import WINDOW_BYTES
+from mummergpu.matching.kmer.cuda_consumers import WINDOW_BYTES
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 

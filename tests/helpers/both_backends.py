@@ -16,10 +16,10 @@ from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
-from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.index.tree_index import build_page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.backends.interface import Backend

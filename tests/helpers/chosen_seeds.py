@@ -10,8 +10,8 @@ from mummergpu.sequence.seed_rule import (
     MAX_SEEDS,
     NEAR,
     NEAR_EDITS,
-    SPREAD_BITS,
-    SPREAD_FACTOR,
+    THINNING_BITS,
+    THINNING_FACTOR,
 )
 
 Match = tuple[int, int, int]
@@ -23,7 +23,7 @@ class Chosen(NamedTuple):
 
     matches: list[Match]
     seeds: int
-    is_spread: bool
+    survives_thinning: bool
 
 
 def occurrences(records: Sequence[str], seed: str) -> int:
@@ -52,7 +52,7 @@ def is_near(records: Sequence[str], query: str, match: Match) -> bool:
 
 
 def thinning_hash(position: int) -> int:
-    return position * SPREAD_FACTOR % (1 << SPREAD_BITS)
+    return position * THINNING_FACTOR % (1 << THINNING_BITS)
 
 
 def chosen(
@@ -118,7 +118,7 @@ def chosen(
 def spread(matches: list[Match], begin: int, most: int, sure: int) -> Chosen:
     """At most so many matches, at places of a seed that are spread evenly."""
     keys = [thinning_hash(row[1] - row[0] + begin) for row in matches]
-    bits = SPREAD_BITS
+    bits = THINNING_BITS
     while bits > 0 and sum(key >> bits == 0 for key in keys) > most:
         bits -= 1
     kept = [row for row, key in zip(matches, keys, strict=True) if key >> bits == 0]

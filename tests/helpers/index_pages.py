@@ -8,8 +8,8 @@ from typing import Any
 
 from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
-from mummergpu.index.kmer_page import KmerPage, build_kmer_page
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage, build_kmer_page
 from mummergpu.index.pages import Page
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.tree.policy import Policy

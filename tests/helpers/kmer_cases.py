@@ -11,8 +11,8 @@ from helpers.in_memory import reference_of
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
 from mummergpu.index import kmer_order
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.pages import plan_pages
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 from mummergpu.sequence.picked_kmers import MAX_BASES
@@ -29,9 +29,11 @@ def tables_of(
 
 def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
     """The same, and all lists that a thread block works on are sorted by bases."""
-    period = sampling.period(case.minimum_length)
+    sampling_step = sampling.sampling_step(case.minimum_length)
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
-        return [kmer_order.order_long_lists(page, period) for page in tables_of(case, sampling)]
+        return [
+            kmer_order.order_long_lists(page, sampling_step) for page in tables_of(case, sampling)
+        ]
 
 
 def samplings(case: SearchCase) -> list[KmerSampling]:
@@ -47,7 +49,7 @@ def samplings(case: SearchCase) -> list[KmerSampling]:
 def picked_samplings(case: SearchCase) -> list[KmerSampling]:
     """Picked k-mers that a case is tried with, of as few as possible and as many."""
     picked = [replace(sampling, is_picked=True) for sampling in samplings(case)]
-    return [sampling for sampling in picked if sampling.sample_bases <= MAX_BASES]
+    return [sampling for sampling in picked if sampling.lookup_bases <= MAX_BASES]
 
 
 def far_case(seed: int) -> SearchCase:

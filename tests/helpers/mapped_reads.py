@@ -21,14 +21,14 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     SeedFreeFlank,
     Target,
+    credits_of_qualities,
     no_candidates,
 )
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.placing.log_odds import credits_of_qualities
 from mummergpu.mapping.placing.pairing import Pairing
+from mummergpu.mapping.placing.refinement import new_tops
 from mummergpu.mapping.seeding.candidate_search import SearchRoom, Seeds, find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
 from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
@@ -97,7 +97,7 @@ class Mapped:
 
     @property
     def scoring(self) -> Scoring:
-        qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs, True))
+        qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs))
         return Scoring(self.reads, self.target, self.costs, qualities)
 
     def pairing(self, sizes: PairSizes) -> Pairing:

@@ -12,9 +12,9 @@ import numpy as np
 from helpers.in_memory import Row, block_of, reference_of
 from helpers.oracle import brute_force_mems, reverse_complement
 from mummergpu.index.pages import Page, plan_pages
-from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree_index import build_page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.runtime.stats import Stats

@@ -15,10 +15,9 @@ from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, PackedQueries
+from mummergpu.matching.kmer.cuda_consumers import DeviceText
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
-from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
-from mummergpu.matching.kmer.device_text import DeviceText
+from mummergpu.matching.kmer.cuda_search import KmerSearchContext, KmerStreamSearcher, PackedQueries
 from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter
 from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats

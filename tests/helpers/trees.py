@@ -8,9 +8,8 @@ from itertools import product
 import numpy as np
 
 from helpers.decoded_trees import NodeColumns, decode_nodes
-from mummergpu.index.tree.flatten import FlatTree, flatten_tree
+from mummergpu.index.tree.flatten import FlatTree, flatten_tree, order_nodes
 from mummergpu.index.tree.layout import LEAF_FLAG, NO_NODE, ROOT, Layout
-from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.ukkonen import grow_tree
 from mummergpu.sequence.codes import BREAK, encode
 

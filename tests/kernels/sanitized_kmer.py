@@ -24,8 +24,8 @@ from helpers.host_device import SANITIZERS, HostCompiler, HostDevice, everything
 from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import stream_worker
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.bytes.texts import TextArray
@@ -161,7 +161,7 @@ def check_all(compiler: HostCompiler) -> int:
             ]
             searches, found = searches + 1, found + count
             longest = max(longest, *lists)
-            farthest = max(farthest, sampling.period(case.minimum_length))
+            farthest = max(farthest, sampling.sampling_step(case.minimum_length))
             max_pages = max(max_pages, len(pages))
             wrong += [f"{case.name}, {sampling}: {text}" for text in differences]
     wrong += check_texts(compiler) + check_columns(compiler)

@@ -31,8 +31,8 @@ from helpers.search_cases import ANY, CASES, STRANDS, SearchCase, rows_of
 
 from mummergpu.cuda import stream_worker
 from mummergpu.cuda.stream_worker import Workspace
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.matching.tree.cuda_program import tree_program

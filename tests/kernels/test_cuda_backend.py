@@ -21,11 +21,11 @@ from helpers.search_cases import ANY, STRANDS, find_on, rows_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.errors import BackendError
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import STREAMS
-from mummergpu.matching.tree import cuda_pages as resident
+from mummergpu.matching.tree import cuda as resident
 from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import KERNELS, TreeCudaBackend

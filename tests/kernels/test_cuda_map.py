@@ -17,8 +17,13 @@ from helpers.read_pairs import write_pairs, write_repeats
 
 import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
-from mummergpu.mapping.candidates.candidates import MARK, NUMBERS, RESCUE_ROWS, Candidates
-from mummergpu.mapping.candidates.found_candidates import FoundCandidates
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import (
+    NUMBERS,
+    RESCUE_ROWS,
+    Candidates,
+    FoundCandidates,
+)
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
@@ -181,17 +186,17 @@ def test_candidates_are_those_of_the_processor(
         np.zeros_like(expected.counts),
         np.zeros(size, dtype=np.int64),
         np.zeros((size, NUMBERS), dtype=np.int32),
-        np.zeros_like(expected.complete),
+        np.zeros_like(expected.seeds_kept),
     )
     match = int(words[1]) if "--match" in words else 1
-    found.spread(RESCUE_ROWS, Costs(match, *[0] * 8), table)
+    found.fill(RESCUE_ROWS, Costs(match, *[0] * 8), table)
     assert found.rows.size > 400
     assert np.array_equal(table.offsets, expected.offsets)
     assert np.array_equal(table.counts, expected.counts)
-    assert np.array_equal(table.complete, expected.complete)
+    assert np.array_equal(table.seeds_kept, expected.seeds_kept)
     for first, count in zip(table.offsets, table.counts, strict=False):
         rows_of_read = slice(first, first + count)
         assert np.array_equal(table.diagonals[rows_of_read], expected.diagonals[rows_of_read])
-        ours_of_read = np.delete(table.numbers[rows_of_read], MARK, axis=1)
-        theirs_of_read = np.delete(expected.numbers[rows_of_read], MARK, axis=1)
+        ours_of_read = np.delete(table.numbers[rows_of_read], column.MARK, axis=1)
+        theirs_of_read = np.delete(expected.numbers[rows_of_read], column.MARK, axis=1)
         assert np.array_equal(ours_of_read, theirs_of_read)

@@ -11,7 +11,7 @@ from helpers.played_machine import Machine, Output
 from helpers.watched_device import WatchedDevice
 
 from mummergpu.matching.backends import cuda_streams
-from mummergpu.matching.kmer import device_text
+from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_program import TEXT_KERNELS
 
@@ -102,7 +102,7 @@ def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
     if limit == "rows":
         monkeypatch.setattr(cuda_streams, "MAX_ROWS", 40)
     else:
-        monkeypatch.setattr(device_text, "MAX_TEXT_BYTES", 2000 if limit == "bytes" else 10)
+        monkeypatch.setattr(cuda_consumers, "MAX_TEXT_BYTES", 2000 if limit == "bytes" else 10)
     given = ["r.fa", "q.fa", "-l", "9", "-b", "--search", "kmer"]
     ours, _ = output(*given, "--backend", "cuda", "--stats", "stats.json")
     told = json.loads(Path("stats.json").read_text())

@@ -27,15 +27,13 @@ from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.index.pages import Page
 from mummergpu.index.tree import layout
-from mummergpu.index.tree.flatten import FlatTree, empty_halves, lay_out_reference
+from mummergpu.index.tree.flatten import FlatTree, TreePage, empty_halves, lay_out_reference
 from mummergpu.index.tree.layout import Layout, length_in_strips, place_in_strips
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends import stream_searcher
 from mummergpu.matching.tree import cuda_program
-from mummergpu.matching.tree.cuda_pages import ResidentCodes, ResidentPage
+from mummergpu.matching.tree.cuda import DeviceQueries, ResidentCodes, ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
-from mummergpu.matching.tree.cuda_search import DeviceQueries
 from mummergpu.sequence import codes as sequence
 
 FORMATS = [pytest.param(False, id="paper"), pytest.param(True, id="wide")]

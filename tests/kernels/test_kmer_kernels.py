@@ -235,7 +235,7 @@ def test_samples_lie_at_steps_of_their_query_as_on_the_processor(
     given, cpu, complete = opened_tables(), KmerCpuBackend(Stats()), KmerCpuBackend(Stats())
     complete.load_pages(pages, case.minimum_length)
     for backend in (cpu, given.backend):
-        sampled = [replace(page, sample_step=step) for page in pages]
+        sampled = [replace(page, window_bases=step) for page in pages]
         backend.load_pages(sampled, case.minimum_length)
     for strand in STRANDS:
         every, *found = (
@@ -271,7 +271,7 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
     case = repeats_case(seed)
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
         pages = [
-            replace(order_long_lists(page, ordered_bases), sample_step=case.minimum_length)
+            replace(order_long_lists(page, ordered_bases), window_bases=case.minimum_length)
             for page in tables_of(case, sampling)
         ]
     given, cpu = opened_tables(), KmerCpuBackend(Stats())
@@ -306,7 +306,7 @@ def test_seeds_are_chosen_as_on_the_processor(
         pages = [
             replace(
                 order_long_lists(page, ordered_bases),
-                sample_step=case.minimum_length if by_windows else None,
+                window_bases=case.minimum_length if by_windows else None,
                 max_matches=most,
             )
             for page in tables_of(case, sampling)

@@ -50,10 +50,10 @@ from mummergpu.mapping.seeding import device_candidates
 from mummergpu.mapping.seeding.device_candidates import MAPPING_PROGRAM
 from mummergpu.matching.backends import stream_searcher as searching
 from mummergpu.matching.kmer import cuda as kmer_tables
-from mummergpu.matching.kmer import cuda_consumers, device_text
+from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer import cuda_search as kmer_search
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM, SEED_PROGRAM
-from mummergpu.matching.tree import cuda_search as tree_search
+from mummergpu.matching.tree import cuda as tree_search
 from mummergpu.matching.tree.cuda import KERNELS
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.output.bytes import device_compression
@@ -276,9 +276,7 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
-    for_tables = kernels_launched(
-        kmer_tables, kmer_search, device_text, cuda_consumers, searching, launches
-    )
+    for_tables = kernels_launched(kmer_tables, kmer_search, cuda_consumers, searching, launches)
     assert for_tables == kernels_written(SEED_PROGRAM)
     for_seeds = {"choose_query_seeds", "count_query_samples", "place_query_samples"}
     assert for_tables - for_seeds == kernels_written(KMER_PROGRAM)

@@ -22,8 +22,8 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice, WatchedProgra
 
 from mummergpu.cuda.device import KernelResources
 from mummergpu.errors import BackendError
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.options import DeviceOptions

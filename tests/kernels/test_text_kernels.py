@@ -25,8 +25,8 @@ from helpers.watched_device import WatchedCompiler, WatchedDevice
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.block_text import BlockText
-from mummergpu.matching.kmer import device_text
+from mummergpu.matching.backends.interface import BlockText
+from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.output.options import TextStyle
@@ -43,7 +43,7 @@ def test_windows_and_pieces_of_any_size_join_to_the_whole(
     window_bytes: int,
     piece_bytes: int,
 ) -> None:
-    monkeypatch.setattr(device_text, "WINDOW_BYTES", window_bytes)
+    monkeypatch.setattr(cuda_consumers, "WINDOW_BYTES", window_bytes)
     case = TEXT_CASES[1]
     formatter = MummerFormatter(case.reference, STYLES[-1], piece_bytes)
     device = HostDevice()
@@ -222,7 +222,7 @@ def test_halves_that_are_too_long_together_are_no_text(
     block = awkwardly_named(REPEATS.block())
     size = len(expected(block))
     for limit in (size - 1, size):
-        monkeypatch.setattr(device_text, "MAX_TEXT_BYTES", limit)
+        monkeypatch.setattr(cuda_consumers, "MAX_TEXT_BYTES", limit)
         found = given.backend.find_text(block, STRANDS, ANY)
         assert (found is None) == (limit < size)
     assert given.halved

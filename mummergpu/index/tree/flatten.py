@@ -1,4 +1,9 @@
-"""Turns a grown tree into the flat node arrays that the kernels read (paper, section 2.1)."""
+"""Orders the nodes of a grown tree, and flattens it into the arrays that the kernels read.
+
+Both are of the paper: section 2.1, and policy ``n``. The name of a node is the one in the children
+of an inner node: the number of an inner node, or ``~s`` for the leaf of suffix s. An order is the
+list of all names. The index of a name in the list is the number that the node gets.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.index.pages import Page
 from mummergpu.index.tree.layout import (
     LEAF_FLAG,
     REFERENCE_WIDTH_BITS,
@@ -37,6 +43,116 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import BREAK, CodeArray
 
+BREADTH_FIRST_DEPTH: Final = 16
+"""Nodes fewer than this many edges below the root are numbered breadth first."""
+
+LOOK_AHEAD: Final = 16
+"""The number of nodes by which prefetching runs ahead."""
+
+
+def order_nodes(tree: GrownTree, reordered: bool) -> Int32Array:
+    """Return the names of all nodes in the order of their numbers; the root is the first.
+
+    Reordered nodes are numbered breadth first near the root and depth first below. Others keep the
+    order of construction: by the suffix whose insertion made the node, an inner node before the
+    leaf below it.
+    """
+    order = np.empty(len(tree.inner_nodes) + tree.leaf_count, dtype=np.int32)
+    if reordered:
+        waiting = np.empty_like(order)
+        order_breadth_then_depth_first(tree.inner_nodes, tree.next_leaves, order, waiting)
+    else:
+        order_as_constructed(tree.codes, tree.inner_nodes, order)
+    return order
+
+
+@jit
+def order_breadth_then_depth_first(
+    inner_nodes: Int32Array, next_leaves: Int32Array, order: Int32Array, waiting: Int32Array
+) -> None:
+    """Fill `order` level by level down to depth 15 in edges, and subtree by subtree below.
+
+    `waiting` is scratch memory for as many names as `order` has.
+    """
+    order[0] = 0
+    filled = 1
+    level_begin = 0
+    for _ in range(1, BREADTH_FIRST_DEPTH):
+        level_end = filled
+        for place in range(level_begin, level_end):
+            if place + LOOK_AHEAD < filled and order[place + LOOK_AHEAD] > 0:
+                prefetch(inner_nodes, RECORD_NUMBERS * order[place + LOOK_AHEAD])
+            if order[place] < 0:
+                continue
+            for code in range(BREAK + 1):
+                child = inner_nodes[order[place], FIRST_CHILD + code]
+                while child != 0:
+                    order[filled] = child
+                    filled += 1
+                    child = next_leaves[~child] if child < 0 else 0
+        level_begin = level_end
+    for place in range(level_begin, filled):
+        if order[place] > 0:
+            filled = order_subtree(inner_nodes, next_leaves, order[place], waiting, order, filled)
+
+
+@inline
+def order_subtree(
+    inner_nodes: Int32Array,
+    next_leaves: Int32Array,
+    top: int,
+    waiting: Int32Array,
+    order: Int32Array,
+    filled: int,
+) -> int:
+    """Append all nodes below `top` depth first, in the order A, C, G, T, $; return the count.
+
+    `waiting` is scratch memory for as many names as `order` has.
+    """
+    # `waiting` is a stack of `count` names; children are pushed from the last to the first.
+    count = 0
+    node = top
+    while True:
+        for code in range(BREAK, -1, -1):
+            child = inner_nodes[node, FIRST_CHILD + code]
+            if child != 0:
+                waiting[count] = child
+                count += 1
+                if child > 0:
+                    prefetch(inner_nodes, RECORD_NUMBERS * child)
+        node = 0
+        while node == 0:
+            if count == 0:
+                return filled
+            count -= 1
+            child = waiting[count]
+            if child > 0:
+                node = child
+            # A leaf of a chain is followed by the rest of the chain.
+            while child != 0:
+                order[filled] = child
+                filled += 1
+                child = next_leaves[~child] if child < 0 else 0
+
+
+@jit
+def order_as_constructed(codes: CodeArray, inner_nodes: Int32Array, order: Int32Array) -> None:
+    """Fill `order` suffix by suffix: the inner node that its insertion made, then its leaf."""
+    order[0] = 0
+    filled = 1
+    # Inner nodes are numbered in the order of their first suffixes, so one pass meets all of them.
+    made = 1
+    for suffix in range(codes.size):
+        if codes[suffix] == BREAK:
+            continue
+        if made < len(inner_nodes) and inner_nodes[made, FIRST_SUFFIX] == suffix:
+            order[filled] = made
+            filled += 1
+            made += 1
+        order[filled] = ~suffix
+        filled += 1
+
+
 WordArray = Int64Array
 
 ADDRESS_MASK: Final = (1 << 31) - 1
@@ -51,25 +167,18 @@ NEAR_AHEAD: Final = 16
 
 @frozen
 class FlatTree:
-    """The suffix tree of a page in the form that the kernels read.
-
-    Attributes
-    ----------
-    nodes : ndarray, dtype=uint8, or uint32 in the wide format, shape=(n_elements,)
-        First halves; the half of the node at address a begins at ``a * layout.node_stride``.
-    children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        Second halves, at the same offsets. In a merged tree both are views of one array.
-    reference : ndarray, dtype=uint8
-        The codes of the page, followed by a break, in one or two dimensions (`layout`).
-    base_count : int
-        The number of bases of the page, including breaks inside it.
-    """
+    """The suffix tree of a page in the form that the kernels read."""
 
     layout: Layout
+    # First halves; the half of the node at address a begins at ``a * layout.node_stride``.
+    # (n_elements,)
     nodes: NodeHalfArray
+    # Second halves, at the same offsets. In a merged tree both are views of one array.
+    # (n_elements,)
     children: NodeHalfArray
+    # The codes of the page, followed by a break, in one or two dimensions (`layout`).
     reference: ByteArray
-    base_count: int
+    base_count: int  # The number of bases of the page, including breaks inside it.
     node_count: int
     leaf_count: int
 
@@ -81,7 +190,7 @@ class FlatTree:
 
 
 def flatten_tree(tree: GrownTree, order: Int32Array, layout: Layout, base_before: int) -> FlatTree:
-    """Write the nodes of a grown tree in a given order (`node_order`) and layout.
+    """Write the nodes of a grown tree in a given order (`order_nodes`) and layout.
 
     `base_before` is the code of the base before the page, or `BREAK`. A page with more bases than
     the format allows raises `ValueError`.
@@ -161,11 +270,7 @@ def fill_leaf_facts(codes: CodeArray, base_before: int, facts: WordArray) -> Non
 
 @jit
 def place_nodes(
-    order: Int32Array,
-    facts: WordArray,
-    addresses: Int32Array,
-    width_bits: int,
-    strip_bits: int,
+    order: Int32Array, facts: WordArray, addresses: Int32Array, width_bits: int, strip_bits: int
 ) -> None:
     """Assign an address to each node: for leaves in `facts`, for others in `addresses`."""
     for place in range(order.size):
@@ -225,11 +330,7 @@ def write_nodes(
 
 @inline
 def prefetch_nodes(
-    order: Int32Array,
-    inner_nodes: Int32Array,
-    facts: WordArray,
-    addresses: Int32Array,
-    place: int,
+    order: Int32Array, inner_nodes: Int32Array, facts: WordArray, addresses: Int32Array, place: int
 ) -> None:
     """Prefetch the record of an inner node some turns ahead, and later what it points to."""
     if place + FAR_AHEAD >= order.size:
@@ -278,3 +379,16 @@ def write_leaves(
         if following == 0:
             return
         suffix = ~following
+
+
+@frozen
+class TreePage:
+    """A page of a reference and its tree: the input of a tree search."""
+
+    page: Page
+    tree: FlatTree
+    # The codes of the whole reference, shared by all pages. They let the search follow a match
+    # beyond the end of its page.
+    joined_reference: CodeArray
+    # The index file that the page is from, or ``""`` if it was built in memory.
+    index_path: str = ""

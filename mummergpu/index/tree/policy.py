@@ -48,22 +48,9 @@ class Policy:
 
     @classmethod
     def from_code(cls, code: str) -> Policy:
-        """Return the policy for a code such as ``Tn``.
+        """Return the policy for a code: letters of ``QRTmrtn``, each at most once, or ``none``.
 
-        Parameters
-        ----------
-        code : str
-            Letters of ``QRTmrtn`` in any order, each at most once, or ``none``.
-
-        Raises
-        ------
-        OptionError
-            If a letter is unknown or occurs twice, or if the code is empty.
-
-        Examples
-        --------
-        >>> Policy.from_code("nT").code
-        'Tn'
+        `OptionError` is raised if a letter is unknown or occurs twice, or if the code is empty.
         """
         if code == NO_POLICY:
             return cls()

@@ -48,24 +48,15 @@ RING: Final = 32
 
 @frozen
 class GrownTree:
-    """A suffix tree as its construction returns it.
+    """A suffix tree as its construction returns it."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8, shape=(n_bases + 1,)
-        The page, with a break after its last base.
-    inner_nodes : ndarray, dtype=int32, shape=(n_inner, 8)
-        The records of inner nodes in the order of their creation; the root is the first.
-    next_leaves : ndarray, dtype=int32, shape=(n_bases + 1,)
-        For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0.
-    leaf_count : int
-        The number of leaves: the bases of the page that are not breaks.
-    """
-
-    codes: CodeArray
+    codes: CodeArray  # The page, with a break after its last base; (n_bases + 1,).
+    # The records of inner nodes in the order of their creation; the root is the first; (n_inner,
+    # 8).
     inner_nodes: Int32Array
+    # For the suffix of each leaf in a ``$`` chain, ``~s`` of the next leaf, or 0; (n_bases + 1,).
     next_leaves: Int32Array
-    leaf_count: int
+    leaf_count: int  # The number of leaves: the bases of the page that are not breaks.
 
 
 def grow_tree(codes: CodeArray) -> GrownTree:
@@ -155,12 +146,7 @@ def first_suffix_below(inner_nodes: Int32Array, child: int) -> int:
 
 @inline
 def descend(
-    codes: CodeArray,
-    inner_nodes: Int32Array,
-    suffix: int,
-    node: int,
-    node_depth: int,
-    depth: int,
+    codes: CodeArray, inner_nodes: Int32Array, suffix: int, node: int, node_depth: int, depth: int
 ) -> tuple[int, int, int]:
     """Descend `depth` bases along an existing path, reading only the first base of each edge.
 

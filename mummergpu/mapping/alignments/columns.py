@@ -1,9 +1,13 @@
-"""Alignments of reads as columns, the result of mapping."""
+"""Alignments of reads as columns, the result of mapping.
+
+`replace_reads` puts the alignments of some reads in the place of earlier ones, and `fold` lets rows
+report their secondary ones in the tag XA.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum, IntFlag
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -15,6 +19,7 @@ from mummergpu.runtime.arrays import (
     UInt16Array,
     UInt32Array,
 )
+from mummergpu.runtime.jit import inline, jit
 
 NO_RECORD: Final = -1
 """The record of a read that is placed nowhere."""
@@ -117,54 +122,34 @@ class AlignmentColumns(NamedTuple):
         return self.reads.size
 
     def taken(self, is_wanted: BoolArray) -> AlignmentColumns:
-        """Return copies of some rows; a mate that is not among them becomes `NO_ROW`.
-
-        Parameters
-        ----------
-        is_wanted : ndarray, dtype=bool, shape=(n_rows,)
-            Which rows.
-        """
+        """Return copies of some rows; a mate that is not among them becomes `NO_ROW`."""
         sizes = np.diff(self.cigar_offsets)
         numbers = np.where(is_wanted, np.cumsum(is_wanted) - 1, NO_ROW)
         # The last number is that of no row.
         mates = np.append(numbers, NO_ROW)[self.mate_rows[is_wanted]]
         return AlignmentColumns(
-            self.reads[is_wanted],
-            self.flags[is_wanted],
-            self.records[is_wanted],
-            self.positions[is_wanted],
-            self.qualities[is_wanted],
-            np.concatenate(([0], np.cumsum(sizes[is_wanted]))),
-            self.cigars[np.repeat(is_wanted, sizes)],
-            self.template_lengths[is_wanted],
-            mates,
-            self.scores[is_wanted],
-            self.second_scores[is_wanted],
-            self.edit_distances[is_wanted],
+            **self._picked(is_wanted)
+            | {
+                "mate_rows": mates,
+                "cigar_offsets": np.concatenate(([0], np.cumsum(sizes[is_wanted]))),
+                "cigars": self.cigars[np.repeat(is_wanted, sizes)],
+            }
         )
 
     def first_rows(self, count: int) -> AlignmentColumns:
-        """Return the first rows, as views of the columns.
-
-        Parameters
-        ----------
-        count : int
-            How many; their mates are among them.
-        """
+        """Return the first rows, as views of the columns; their mates are among them."""
         return AlignmentColumns(
-            self.reads[:count],
-            self.flags[:count],
-            self.records[:count],
-            self.positions[:count],
-            self.qualities[:count],
-            self.cigar_offsets[: count + 1],
-            self.cigars[: self.cigar_offsets[count]],
-            self.template_lengths[:count],
-            self.mate_rows[:count],
-            self.scores[:count],
-            self.second_scores[:count],
-            self.edit_distances[:count],
+            **self._picked(slice(count))
+            | {
+                "cigar_offsets": self.cigar_offsets[: count + 1],
+                "cigars": self.cigars[: self.cigar_offsets[count]],
+            }
         )
+
+    def _picked(self, rows: BoolArray | slice) -> dict[str, Any]:
+        """Return some elements of each column that has one for each row."""
+        columns = self._asdict().items()
+        return {name: one[rows] for name, one in columns if not name.startswith("cigar")}
 
 
 def new_columns(rows: int, operations: int) -> AlignmentColumns:
@@ -183,3 +168,126 @@ def new_columns(rows: int, operations: int) -> AlignmentColumns:
         np.empty(rows, dtype=np.int32),
         np.empty(rows, dtype=np.int32),
     )
+
+
+ROWS, OPERATIONS, _NEXT_ROW = 0, 1, 2
+"""The elements of the state of `replace_rows`: what is filled, and the next row that replaces."""
+
+
+def replace_reads(
+    columns: AlignmentColumns, reads: Int64Array, other: AlignmentColumns
+) -> AlignmentColumns:
+    """Return alignments with those of some reads replaced, in the order of the reads.
+
+    The reads ascend; of pairs, both mates are replaced. `other` has their alignments, numbered from
+    0.
+    """
+    rows = columns.row_count + other.row_count
+    operations = columns.cigars.size + other.cigars.size
+    joined = new_columns(rows, operations)
+    state = np.zeros(3, dtype=np.int64)
+    replace_rows(
+        columns,
+        reads,
+        other,
+        np.empty(columns.row_count, dtype=np.int64),
+        np.empty(other.row_count, dtype=np.int64),
+        state,
+        joined,
+    )
+    return joined.first_rows(int(state[ROWS]))
+
+
+@jit
+def replace_rows(
+    columns: AlignmentColumns,
+    reads: Int64Array,
+    other: AlignmentColumns,
+    places: Int64Array,
+    other_places: Int64Array,
+    state: Int64Array,
+    joined: AlignmentColumns,
+) -> None:
+    """Join the rows of two sets of alignments, in the order of their reads."""
+    row = 0
+    for replaced in range(reads.size):
+        while row < columns.reads.size and columns.reads[row] < reads[replaced]:
+            copy_row(columns, row, columns.reads[row], places, state, joined)
+            row += 1
+        while row < columns.reads.size and columns.reads[row] == reads[replaced]:
+            row += 1
+        while state[_NEXT_ROW] < other.reads.size and other.reads[state[_NEXT_ROW]] == replaced:
+            number = state[_NEXT_ROW]
+            copy_row(other, number, reads[replaced], other_places, state, joined)
+            state[_NEXT_ROW] += 1
+    while row < columns.reads.size:
+        copy_row(columns, row, columns.reads[row], places, state, joined)
+        row += 1
+    # The mates of replaced reads are replaced too, so mates are always of one set.
+    replaced = 0
+    mates = joined.mate_rows
+    for row in range(state[ROWS]):
+        while replaced < reads.size and reads[replaced] < joined.reads[row]:
+            replaced += 1
+        if mates[row] != NO_ROW:
+            is_replaced = replaced < reads.size and reads[replaced] == joined.reads[row]
+            mates[row] = other_places[mates[row]] if is_replaced else places[mates[row]]
+
+
+@inline
+def copy_row(
+    columns: AlignmentColumns,
+    row: int,
+    read: int,
+    places: Int64Array,
+    state: Int64Array,
+    joined: AlignmentColumns,
+) -> None:
+    """Copy a row as the next one that is joined; its mate is still that of the old row."""
+    end, operations_end = state[ROWS], state[OPERATIONS]
+    places[row] = end
+    joined.reads[end] = read
+    joined.flags[end] = columns.flags[row]
+    joined.records[end] = columns.records[row]
+    joined.positions[end] = columns.positions[row]
+    joined.qualities[end] = columns.qualities[row]
+    for operation in range(columns.cigar_offsets[row], columns.cigar_offsets[row + 1]):
+        joined.cigars[operations_end] = columns.cigars[operation]
+        operations_end += 1
+    joined.cigar_offsets[end + 1] = operations_end
+    joined.template_lengths[end] = columns.template_lengths[row]
+    joined.mate_rows[end] = columns.mate_rows[row]
+    joined.scores[end] = columns.scores[row]
+    joined.second_scores[end] = columns.second_scores[row]
+    joined.edit_distances[end] = columns.edit_distances[row]
+    state[ROWS], state[OPERATIONS] = end + 1, operations_end
+
+
+_SECONDARY: Final = int(SamFlag.SECONDARY)
+
+
+class FoldedColumns(NamedTuple):
+    """Alignments without their secondary rows, which are told of by the rows before them."""
+
+    rows: AlignmentColumns  # The rows that are not secondary.
+    # Where the alternatives of each row begin, and where those of the last one end; (n_rows + 1,).
+    alternative_offsets: Int64Array
+    alternatives: AlignmentColumns  # The secondary rows, in their order; those have no mates.
+
+
+WrittenColumns = AlignmentColumns | FoldedColumns
+"""Alignments as they are written: with or without alternatives that others tell of."""
+
+
+def fold(columns: AlignmentColumns) -> FoldedColumns:
+    """Return alignments whose secondary rows become alternatives of the rows that they follow.
+
+    Each secondary one comes after the one that tells of it (`secondary.list_alternatives`).
+    """
+    is_kept = columns.flags & _SECONDARY == 0
+    # Mates are no secondary rows, so these lose theirs.
+    kept, others = columns.taken(is_kept), columns.taken(~is_kept)
+    owners = (np.cumsum(is_kept, dtype=np.int64) - 1)[~is_kept]
+    offsets = np.zeros(kept.row_count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owners, minlength=kept.row_count), out=offsets[1:])
+    return FoldedColumns(kept, offsets, others)

@@ -9,21 +9,27 @@ import numpy as np
 from mummergpu.input.circular_records import BEYOND
 from mummergpu.mapping.alignments.columns import (
     NO_ROW,
+    OPERATIONS,
+    ROWS,
     AlignmentColumns,
     CigarOperation,
     SamFlag,
+    copy_row,
     new_columns,
 )
-from mummergpu.mapping.alignments.paths import PlacedRows, add_operation, measure_path
-from mummergpu.mapping.alignments.replacement import OPERATIONS, ROWS, copy_row
-from mummergpu.mapping.candidates.candidates import STRAND, Candidates, Scoring, circle_of
+from mummergpu.mapping.alignments.paths import PlacedRows, measure_path
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import Candidates, Scoring, circle_of
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.viterbi.recurrence.operations import (
+    DELETION_OPERATION,
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    append_operation,
+)
 
-_MATCH: Final = int(CigarOperation.MATCH)
-_INSERTION: Final = int(CigarOperation.INSERTION)
-_DELETION: Final = int(CigarOperation.DELETION)
 _SOFT_CLIP: Final = int(CigarOperation.SOFT_CLIP)
 _HARD_CLIP: Final = int(CigarOperation.HARD_CLIP)
 _UNMAPPED: Final = int(SamFlag.UNMAPPED)
@@ -130,11 +136,11 @@ def bases_beside_origin(columns: AlignmentColumns, row: int, circle: int) -> tup
     for place in range(columns.cigar_offsets[row], columns.cigar_offsets[row + 1]):
         packed = as_int64(columns.cigars[place])
         kind, length = packed & 15, packed >> 4
-        if kind == _MATCH:
+        if kind == MATCH_OPERATION:
             first = min(max(circle - position, 0), length)
             before += first
             behind += length - first
-        if kind == _MATCH or kind == _DELETION:
+        if kind == MATCH_OPERATION or kind == DELETION_OPERATION:
             position += length
     return before, behind
 
@@ -158,7 +164,7 @@ def write_part(
     target, reads = scoring.target, scoring.reads
     record = as_int64(columns.records[row])
     circle = as_int64(target.circles[record])
-    is_forward = table.numbers[rows.candidates[row], STRAND] == 0
+    is_forward = table.numbers[rows.candidates[row], column.STRAND] == 0
     codes = reads.codes if is_forward else reads.reverse_codes
     flag = as_int64(columns.flags[row]) | (_SUPPLEMENTARY if is_split else 0)
     clip = _HARD_CLIP if flag & _SUPPLEMENTARY else _SOFT_CLIP
@@ -208,24 +214,24 @@ def cut_path(
     for place in range(columns.cigar_offsets[row], columns.cigar_offsets[row + 1]):
         packed = as_int64(columns.cigars[place])
         kind, length = packed & 15, packed >> 4
-        if kind == _MATCH:
+        if kind == MATCH_OPERATION:
             left, right = max(position, low), min(position + length, high)
             if left < right:
                 if clipped < 0:
                     begin, clipped, gaps = left, used + left - position, as_int64(place)
-                    end = add_operation(cigars, first, end, clip, clipped)
+                    end = append_operation(cigars, first, end, clip, clipped)
                 # Gaps count that lie between pairs of bases of this part.
                 for gap in range(gaps, place):
                     between = as_int64(columns.cigars[gap])
-                    end = add_operation(cigars, first, end, between & 15, between >> 4)
-                end = add_operation(cigars, first, end, _MATCH, right - left)
+                    end = append_operation(cigars, first, end, between & 15, between >> 4)
+                end = append_operation(cigars, first, end, MATCH_OPERATION, right - left)
                 used_by_part, gaps = used + right - position, as_int64(place + 1)
             position += length
-        if kind == _DELETION:
+        if kind == DELETION_OPERATION:
             position += length
         else:
             used += length
-    return begin, clipped, add_operation(cigars, first, end, clip, used - used_by_part)
+    return begin, clipped, append_operation(cigars, first, end, clip, used - used_by_part)
 
 
 @inline
@@ -244,7 +250,7 @@ def score_path(
     for operation in range(first, end):
         packed = as_int64(cigars[operation])
         kind, length = packed & 15, packed >> 4
-        if kind == _MATCH:
+        if kind == MATCH_OPERATION:
             for place in range(length):
                 code = codes[at + place]
                 if code == BREAK:
@@ -255,10 +261,10 @@ def score_path(
                     score -= costs.mismatch
             at += length
             reference_at += length
-        elif kind == _INSERTION:
+        elif kind == INSERTION_OPERATION:
             score -= costs.insertion_open + length * costs.insertion_extend
             at += length
-        elif kind == _DELETION:
+        elif kind == DELETION_OPERATION:
             score -= costs.deletion_open + length * costs.deletion_extend
             reference_at += length
     return score

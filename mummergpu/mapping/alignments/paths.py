@@ -6,20 +6,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import CigarOperation
+from mummergpu.input.blocks.read_block import ReadBlock
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.columns import AlignmentColumns, CigarOperation, SamFlag
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    GAPPED,
     LEFT_GAPPED,
-    LEFT_QUERY_BASES,
-    LEFT_SCORE,
-    LEFT_SHIFT,
-    RECORD,
     RIGHT_GAPPED,
-    RIGHT_QUERY_BASES,
-    RIGHT_SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STRAND,
     Candidates,
     Scoring,
     aligned_part,
@@ -27,37 +20,32 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.mapping.placing.refinement import FIRST_BAND
-from mummergpu.runtime.arrays import Int32Array, Int64Array, UInt32Array
-from mummergpu.runtime.jit import as_int64, inline, jit
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.runtime.arrays import Int32Array, Int64Array
+from mummergpu.runtime.jit import as_int64, inline, jit, writable
+from mummergpu.sequence.codes import BREAK, COMPLEMENT_OF_CODE, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
+from mummergpu.viterbi.recurrence.operations import (
+    DELETION_OPERATION,
+    INSERTION_OPERATION,
+    MATCH_OPERATION,
+    OperationArray,
+    append_operation,
+)
 from mummergpu.viterbi.recurrence.tile import tile_at
 from mummergpu.viterbi.tiles.band import Scratch
 from mummergpu.viterbi.tiles.extension import extend_path
 
-OperationArray = UInt32Array
-
 
 class Paths(NamedTuple):
-    """The paths of some rows.
+    """The paths of some rows."""
 
-    Attributes
-    ----------
-    cigar_offsets : ndarray, dtype=int64, shape=(n_rows + 1,)
-        Where the operations of each row begin, and where the last ones end.
-    cigars : ndarray, dtype=uint32
-        The operations as BAM packs them.
-    begins, ends : ndarray, dtype=int64, shape=(n_rows,)
-        Where in the joined reference each path begins and ends, -1 if there is none.
-    edit_distances : ndarray, dtype=int32, shape=(n_rows,)
-        The bases that differ, are inserted or are deleted.
-    """
-
+    # Where the operations of each row begin, and where the last ones end; (n_rows + 1,).
     cigar_offsets: Int64Array
-    cigars: OperationArray
+    cigars: OperationArray  # The operations as BAM packs them.
+    # Where in the joined reference each path begins and ends, -1 if there is none.
     begins: Int64Array
     ends: Int64Array
-    edit_distances: Int32Array
+    edit_distances: Int32Array  # The bases that differ, are inserted or are deleted.
 
 
 def new_paths(count: int, max_operations: int) -> Paths:
@@ -72,39 +60,20 @@ def new_paths(count: int, max_operations: int) -> Paths:
 
 
 class PlacedRows(NamedTuple):
-    """Which alignments are written, in their order.
+    """Which alignments are written, in their order."""
 
-    Attributes
-    ----------
-    reads, candidates : ndarray, dtype=int64, shape=(n_rows,)
-        The read of each row, and its candidate, -1 if it has none.
-    primaries : ndarray, dtype=int64, shape=(n_reads,)
-        The primary row of each read.
-    """
-
+    # The read of each row, and its candidate, -1 if it has none.
     reads: Int64Array
     candidates: Int64Array
-    primaries: Int64Array
+    primaries: Int64Array  # The primary row of each read.
 
+
+_REVERSE: Final = int(SamFlag.REVERSE)
 
 ROWS_AHEAD: Final = 16
 """How many rows before it is used the reference beside a candidate is fetched."""
 
-_MATCH: Final = int(CigarOperation.MATCH)
-_INSERTION: Final = int(CigarOperation.INSERTION)
 _SOFT_CLIP: Final = int(CigarOperation.SOFT_CLIP)
-
-
-@inline
-def add_operation(operations: OperationArray, first: int, end: int, kind: int, length: int) -> int:
-    """Add an operation to a CIGAR, or lengthen its last one; return where it ends."""
-    if length == 0:
-        return end
-    if end > first and as_int64(operations[end - 1]) & 15 == kind:
-        operations[end - 1] += np.uint32(length << 4)
-        return end
-    operations[end] = np.uint32(length << 4 | kind)
-    return end + 1
 
 
 @inline
@@ -119,7 +88,7 @@ def add_operations(
     """Add the operations of a flank to a CIGAR; return where it ends."""
     for number in range(count):
         packed = as_int64(flank[count - 1 - number if is_reversed else number])
-        end = add_operation(operations, first, end, packed & 15, packed >> 4)
+        end = append_operation(operations, first, end, packed & 15, packed >> 4)
     return end
 
 
@@ -142,10 +111,10 @@ def trace_candidate(
     reads, target, costs = scoring.reads, scoring.target, scoring.costs
     reference, diagonals, numbers = target.codes, table.diagonals, table.numbers
     begin, length = reads.offsets[read], read_length(reads, read)
-    codes = reads.codes if numbers[row, STRAND] == 0 else reads.reverse_codes
-    seed_begin = as_int64(numbers[row, SEED_BEGIN])
-    seed_end = seed_begin + as_int64(numbers[row, SEED_BASES])
-    record, gapped = numbers[row, RECORD], numbers[row, GAPPED]
+    codes = reads.codes if numbers[row, column.STRAND] == 0 else reads.reverse_codes
+    seed_begin = as_int64(numbers[row, column.SEED_BEGIN])
+    seed_end = seed_begin + as_int64(numbers[row, column.SEED_BASES])
+    record, gapped = numbers[row, column.RECORD], numbers[row, column.GAPPED]
     end = first
     # The left flank is aligned outwards from the seed, so its operations come turned round.
     if gapped & LEFT_GAPPED:
@@ -157,12 +126,14 @@ def trace_candidate(
             at - target.record_starts[record],
             -1,
         )
-        least = as_int64(numbers[row, LEFT_SCORE])
+        least = as_int64(numbers[row, column.LEFT_SCORE])
         found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, flank, 0)
         end = add_operations(cigars, first, end, flank, found[3], True)
     else:
-        end = add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, LEFT_QUERY_BASES]))
-    end = add_operation(cigars, first, end, _MATCH, seed_end - seed_begin)
+        end = append_operation(
+            cigars, first, end, MATCH_OPERATION, as_int64(numbers[row, column.LEFT_QUERY_BASES])
+        )
+    end = append_operation(cigars, first, end, MATCH_OPERATION, seed_end - seed_begin)
     if gapped & RIGHT_GAPPED:
         behind = diagonals[row] + seed_end
         tile = tile_at(
@@ -172,10 +143,12 @@ def trace_candidate(
             target.record_ends[record] - behind,
             1,
         )
-        least = as_int64(numbers[row, RIGHT_SCORE])
+        least = as_int64(numbers[row, column.RIGHT_SCORE])
         found = extend_path(codes, reference, tile, costs, FIRST_BAND, least, scratch, flank, 0)
         return add_operations(cigars, first, end, flank, found[3], False)
-    return add_operation(cigars, first, end, _MATCH, as_int64(numbers[row, RIGHT_QUERY_BASES]))
+    return append_operation(
+        cigars, first, end, MATCH_OPERATION, as_int64(numbers[row, column.RIGHT_QUERY_BASES])
+    )
 
 
 @jit
@@ -201,22 +174,22 @@ def trace_paths(
             paths.edit_distances[one] = 0
             paths.cigar_offsets[one + 1] = end
             continue
-        codes = reads.codes if numbers[row, STRAND] == 0 else reads.reverse_codes
+        codes = reads.codes if numbers[row, column.STRAND] == 0 else reads.reverse_codes
         clip, used = aligned_part(table, row)
         first = end
-        at_path = add_operation(cigars, first, end, _SOFT_CLIP, clip)
+        at_path = append_operation(cigars, first, end, _SOFT_CLIP, clip)
         end = trace_candidate(scoring, scratch, table, read, row, flank, cigars, at_path)
-        position = table.diagonals[row] + numbers[row, LEFT_SHIFT] + clip
+        position = table.diagonals[row] + numbers[row, column.LEFT_SHIFT] + clip
         at = MARGIN + reads.offsets[read] + clip
         # Only gaps can move to the left, and only then operations can become fewer.
-        if numbers[row, GAPPED] != 0:
+        if numbers[row, column.GAPPED] != 0:
             count, start = end - at_path, MARGIN + position
             count = align_left(cigars, at_path, count, codes, at, reference, start, costs, True)
             end = at_path + count
         behind, edits = measure_path(codes, at, reference, MARGIN + position, cigars, at_path, end)
         paths.begins[one], paths.ends[one] = position, behind - MARGIN
         paths.edit_distances[one] = edits
-        end = add_operation(cigars, first, end, _SOFT_CLIP, read_length(reads, read) - used)
+        end = append_operation(cigars, first, end, _SOFT_CLIP, read_length(reads, read) - used)
         paths.cigar_offsets[one + 1] = end
 
 
@@ -243,16 +216,74 @@ def measure_path(
     for operation in range(first, end):
         packed = as_int64(cigars[operation])
         kind, length = packed & 15, packed >> 4
-        if kind == _MATCH:
+        if kind == MATCH_OPERATION:
             for place in range(length):
                 code = codes[at + place]
                 edits += code == BREAK or code != reference[reference_at + place]
             at += length
             reference_at += length
-        elif kind == _INSERTION:
+        elif kind == INSERTION_OPERATION:
             edits += length
             at += length
         else:
             edits += length
             reference_at += length
     return reference_at, edits
+
+
+def discount_equal_letters(
+    block: ReadBlock, columns: AlignmentColumns, reference: Reference
+) -> None:
+    """Take pairs of the same letter for several bases from the edit distances, in place."""
+    letters, written = reference.letters, block.as_written
+    if letters.positions.size == 0 or not written.has_letters:
+        return
+    _discount(
+        (writable(written.offsets), writable(written.padded_codes)),
+        (writable(reference.record_starts), writable(letters.positions), writable(letters.codes)),
+        columns,
+    )
+
+
+@jit
+def _discount(
+    reads: tuple[Int64Array, CodeArray],
+    letters: tuple[Int64Array, Int64Array, CodeArray],
+    rows: AlignmentColumns,
+) -> None:
+    """Do what `discount_equal_letters` says.
+
+    All that is searched and aligned takes a letter for several bases for a difference. ``samtools
+    calmd`` does not where read and reference have the same one, other than N, and NM is what it
+    computes.
+    """
+    offsets, codes = reads
+    starts, letter_positions, letter_codes = letters
+    flags, records, positions = rows.flags, rows.records, rows.positions
+    cigar_offsets, cigars = rows.cigar_offsets, rows.cigars
+    for row in range(flags.size):
+        if records[row] < 0:
+            continue
+        begin, end = offsets[rows.reads[row]], offsets[rows.reads[row] + 1]
+        is_reverse = flags[row] & _REVERSE != 0
+        at, position = 0, starts[records[row]] + positions[row]
+        for place in range(cigar_offsets[row], cigar_offsets[row + 1]):
+            operation = as_int64(cigars[place])
+            kind, length = operation & 15, operation >> 4
+            if kind == MATCH_OPERATION:
+                # The letters that stand for several bases are few: only those in the span count.
+                letter = as_int64(np.searchsorted(letter_positions, position))
+                while letter < letter_positions.size:
+                    base = at + letter_positions[letter] - position
+                    if base >= at + length:
+                        break
+                    code = codes[MARGIN + (end - 1 - base if is_reverse else begin + base)]
+                    if is_reverse:
+                        code = COMPLEMENT_OF_CODE[code & 15]
+                    if code == letter_codes[letter]:
+                        rows.edit_distances[row] -= 1
+                    letter += 1
+            if kind != DELETION_OPERATION:
+                at += length
+            if kind == MATCH_OPERATION or kind == DELETION_OPERATION:
+                position += length

@@ -8,11 +8,11 @@ import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, CigarOperation, SamFlag
 from mummergpu.mapping.alignments.paths import Paths, PlacedRows
-from mummergpu.mapping.candidates.candidates import GAPPED, RECORD, STRAND, Candidates, Scoring
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import Candidates, Scoring
 from mummergpu.mapping.placing.choice import Choices, reported_score
 from mummergpu.mapping.placing.pairing import Pairing, is_proper_pair, pairing_of
-from mummergpu.mapping.placing.secondary import Secondary
-from mummergpu.mapping.placing.split_reads import Extra
+from mummergpu.mapping.placing.secondary import Extra, Secondary
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
@@ -40,10 +40,7 @@ class Placements(NamedTuple):
 
 @jit
 def list_rows(
-    offsets: Int64Array,
-    placements: Placements,
-    table: Candidates,
-    rows: PlacedRows,
+    offsets: Int64Array, placements: Placements, table: Candidates, rows: PlacedRows
 ) -> int:
     """List the rows of each read; return the most operations that all CIGARs may have.
 
@@ -71,7 +68,7 @@ def list_rows(
             rows.candidates[end] = candidate
             end += 1
             if candidate >= 0:
-                is_gapped = table.numbers[candidate, GAPPED] != 0
+                is_gapped = table.numbers[candidate, column.GAPPED] != 0
                 most += 2 * (offsets[read + 1] - offsets[read]) + 5 if is_gapped else 3
     return most
 
@@ -87,7 +84,7 @@ def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
 @inline
 def is_reverse(table: Candidates, row: int, read: int, turns: int) -> bool:
     """Return whether a read is on the reverse strand; it may have been searched turned around."""
-    return bool(table.numbers[row, STRAND] != ((turns >> (read & 1)) & 1))
+    return bool(table.numbers[row, column.STRAND] != ((turns >> (read & 1)) & 1))
 
 
 @inline
@@ -134,7 +131,7 @@ def fill_sam_records(
         if candidate < 0:
             flag |= _UNMAPPED
         else:
-            records[row] = record = numbers[candidate, RECORD]
+            records[row] = record = numbers[candidate, column.RECORD]
             positions[row] = begins[row] - record_starts[record]
             columns.scores[row] = reported_score(table, candidate, length, scoring.costs)
             flag |= _REVERSE if is_reverse(table, candidate, read, pairing.turns) else 0
@@ -158,9 +155,9 @@ def fill_sam_records(
             else:
                 flag |= _MATE_REVERSE if is_reverse(table, other, mate, pairing.turns) else 0
                 if candidate < 0:
-                    records[row] = numbers[other, RECORD]
-                    positions[row] = begins[mate_row] - record_starts[numbers[other, RECORD]]
-                elif numbers[other, RECORD] == numbers[candidate, RECORD]:
+                    records[row] = numbers[other, column.RECORD]
+                    positions[row] = begins[mate_row] - record_starts[numbers[other, column.RECORD]]
+                elif numbers[other, column.RECORD] == numbers[candidate, column.RECORD]:
                     own = ends[row] - 1 if flag & _REVERSE else begins[row]
                     far = ends[mate_row] - 1 if flag & _MATE_REVERSE else begins[mate_row]
                     columns.template_lengths[row] = template_length(own, far)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, SamFlag, new_columns
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit
@@ -66,32 +67,13 @@ class MappingSummary:
 
     def __add__(self, other: MappingSummary) -> MappingSummary:
         """Return the summary of the reads of both."""
-        return MappingSummary(
-            self.reads + other.reads,
-            self.mapped + other.mapped,
-            self.paired + other.paired,
-            self.proper + other.proper,
-            self.both_mapped + other.both_mapped,
-            self.single + other.single,
-            self.other_record + other.other_record,
-            self.secondary + other.secondary,
-            self.supplementary + other.supplementary,
-            self.qualities + other.qualities,
-            self.inserts + other.inserts,
-        )
+        sums = (getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
+        return MappingSummary(*sums)
 
     def insert_quantile(self, share: float) -> int | None:
         """Return the smallest insert size that at least this share of the pairs do not exceed.
 
-        Parameters
-        ----------
-        share : float
-            From 0 to 1.
-
-        Returns
-        -------
-        int or None
-            In bases, at most `MAX_INSERT`; None if there is no proper pair.
+        It is at most `MAX_INSERT`, and None if there is no proper pair.
         """
         ends = np.cumsum(self.inserts)
         if ends[-1] == 0:
@@ -132,9 +114,7 @@ class MappingSummary:
 
 def empty_summary() -> MappingSummary:
     """Return the summary of no reads."""
-    qualities = np.zeros(QUALITIES, dtype=np.int64)
-    inserts = np.zeros(MAX_INSERT + 1, dtype=np.int64)
-    return MappingSummary(0, 0, 0, 0, 0, 0, 0, 0, 0, qualities, inserts)
+    return summary_of(new_columns(0, 0))
 
 
 def summary_of(columns: AlignmentColumns) -> MappingSummary:
@@ -145,10 +125,8 @@ def summary_of(columns: AlignmentColumns) -> MappingSummary:
     count_alignments(columns, counts, qualities, inserts)
     reads, mapped, paired, proper, both, single, other, secondary, supplementary = counts.tolist()
     return MappingSummary(
-        *(reads, mapped, paired, proper, both, single, other),
-        *(secondary, supplementary),
-        qualities,
-        inserts,
+        *(reads, mapped, paired, proper, both, single, other, secondary, supplementary),
+        *(qualities, inserts),
     )
 
 

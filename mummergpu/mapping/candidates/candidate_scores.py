@@ -1,36 +1,98 @@
-"""Scores candidates without gaps, and bounds their scores with gaps."""
+"""Scores candidates without gaps, and bounds their scores with gaps.
+
+A flank is what a read has before or after an exact match. It is compared with the reference on the
+diagonal of the match, one vector register at a time; only the bases that differ are looked at.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    BOUND,
-    CREDIT,
     EXACT,
-    GAPPED,
-    LEFT_QUERY_BASES,
-    LEFT_SCORE,
-    LEFT_SHIFT,
     NOTHING_KNOWN,
-    RECORD,
-    RIGHT_QUERY_BASES,
-    RIGHT_SCORE,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
     UNGAPPED,
     Candidates,
     Scoring,
     SeedFreeFlank,
     read_length,
 )
-from mummergpu.mapping.candidates.ungapped import Flank, score_flank
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.runtime.jit import as_int64, inline, lowest_bit
+from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
+from mummergpu.sequence.extension import differences_left, differences_right
 from mummergpu.viterbi.recurrence.model import Costs
+
+Part = tuple[int, int, int]
+"""The score of the best part of a flank, the bases of the read in it, and its credit."""
+
+
+class Flank(NamedTuple):
+    """What a read has before or after a match, and what the reference has there."""
+
+    codes: CodeArray  # The reads on the strand of the match.
+    # The index of its base beside the match, or leftwards of the match's first base; and how many
+    # bases there are up to the end of the read.
+    at: int
+    bases: int
+    # The same in the reference, up to the end of the record.
+    reference_at: int
+    reference_bases: int
+    # The quality of the base at an index of `codes` is at `quality_at` plus `quality_step` times
+    # that index.
+    quality_at: int
+    quality_step: int
+
+
+@inline
+def score_flank(flank: Flank, is_left: bool, scoring: Scoring) -> Part:
+    """Return the best part of a flank without gaps; of two with one score, the longer one.
+
+    A part begins beside the match, and has the end bonus if it reaches the end of the read. The
+    credit is that of its bases that differ.
+    """
+    read, reference, costs = flank.codes, scoring.target.codes, scoring.costs
+    base_qualities, credits = scoring.qualities.base_qualities, scoring.qualities.credits
+    at, reference_at = flank.at, flank.reference_at
+    best, taken, score, credit, best_credit = 0, 0, 0, 0, 0
+    end = min(flank.bases, flank.reference_bases)
+    done = 0
+    # A part can only end before a base that differs, or at the end: only there scores are compared.
+    while done < end:
+        if is_left:
+            mask = differences_left(read, at - done, reference, reference_at - done)
+        else:
+            mask = differences_right(read, at + done, reference, reference_at + done)
+        count = min(STEP, end - done)
+        mask &= (np.uint64(1) << np.uint64(count)) - np.uint64(1)
+        behind = 0
+        while mask != np.uint64(0):
+            place = lowest_bit(mask)
+            score += (place - behind) * costs.match
+            if score >= best:
+                best, taken, best_credit = score, done + place, credit
+            base = at - 1 - done - place if is_left else at + done + place
+            if read[base] == BREAK:
+                score -= costs.unknown
+            else:
+                score -= costs.mismatch
+                credit += credits[base_qualities[flank.quality_at + flank.quality_step * base]]
+            behind = place + 1
+            mask &= mask - np.uint64(1)
+        score += (count - behind) * costs.match
+        done += count
+        if score >= best:
+            best, taken, best_credit = score, done, credit
+        elif score + (end - done) * costs.match + costs.end_bonus < best:
+            # Even if all other bases matched, no longer part would be better.
+            return best, taken, best_credit
+    if end == flank.bases:
+        if score + costs.end_bonus >= best:
+            best, taken, best_credit = score + costs.end_bonus, flank.bases, credit
+    return best, taken, best_credit
 
 
 @inline
@@ -41,16 +103,16 @@ def score_candidate(
     reads, target, costs = scoring.reads, scoring.target, scoring.costs
     numbers = table.numbers
     begin, length = reads.offsets[read], read_length(reads, read)
-    codes = reads.codes if numbers[row, STRAND] == 0 else reads.reverse_codes
-    seed_begin = as_int64(numbers[row, SEED_BEGIN])
-    seed_bases = as_int64(numbers[row, SEED_BASES])
+    codes = reads.codes if numbers[row, column.STRAND] == 0 else reads.reverse_codes
+    seed_begin = as_int64(numbers[row, column.SEED_BEGIN])
+    seed_bases = as_int64(numbers[row, column.SEED_BASES])
     seed_end = seed_begin + seed_bases
     at = table.diagonals[row] + seed_begin
     behind = at + seed_bases
-    record = numbers[row, RECORD]
+    record = numbers[row, column.RECORD]
     # Qualities are kept on the forward strand only.
     quality_at, quality_step = -MARGIN, 1
-    if numbers[row, STRAND] == 1:
+    if numbers[row, column.STRAND] == 1:
         quality_at, quality_step = 2 * begin + length - 1 + MARGIN, -1
     left_flank = Flank(
         codes, MARGIN + begin + seed_begin, seed_begin,
@@ -72,18 +134,18 @@ def score_candidate(
         right_windows = edited_windows(codes, MARGIN + begin, first, last, beside)
     left_bound = max(left[0], bound_of_flank(seed_begin, left_windows, costs, beside))
     right_bound = max(right[0], bound_of_flank(length - seed_end, right_windows, costs, beside))
-    numbers[row, LEFT_SCORE] = left[0]
-    numbers[row, LEFT_QUERY_BASES] = left[1]
-    numbers[row, RIGHT_SCORE] = right[0]
-    numbers[row, RIGHT_QUERY_BASES] = right[1]
-    numbers[row, SCORE] = left[0] + seed_score + right[0]
-    numbers[row, BOUND] = left_bound + seed_score + right_bound
-    numbers[row, CREDIT] = left[2] + right[2]
-    numbers[row, GAPPED] = 0
-    numbers[row, LEFT_SHIFT] = 0
-    numbers[row, RIGHT_SHIFT] = 0
+    numbers[row, column.LEFT_SCORE] = left[0]
+    numbers[row, column.LEFT_QUERY_BASES] = left[1]
+    numbers[row, column.RIGHT_SCORE] = right[0]
+    numbers[row, column.RIGHT_QUERY_BASES] = right[1]
+    numbers[row, column.SCORE] = left[0] + seed_score + right[0]
+    numbers[row, column.BOUND] = left_bound + seed_score + right_bound
+    numbers[row, column.CREDIT] = left[2] + right[2]
+    numbers[row, column.GAPPED] = 0
+    numbers[row, column.LEFT_SHIFT] = 0
+    numbers[row, column.RIGHT_SHIFT] = 0
     is_exact = left_bound == left[0] and right_bound == right[0]
-    numbers[row, STATE] = EXACT if is_exact else UNGAPPED
+    numbers[row, column.STATE] = EXACT if is_exact else UNGAPPED
 
 
 @inline
@@ -122,8 +184,7 @@ def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlan
     is in a gap, or a base that differs; an insertion of two bases may lie in two windows.
     """
     gap = min(
-        costs.deletion_open + costs.deletion_extend,
-        costs.insertion_open + costs.insertion_extend,
+        costs.deletion_open + costs.deletion_extend, costs.insertion_open + costs.insertion_extend
     )
     loss = min(costs.mismatch + costs.match, gap)
     least = gap + (length - 1) // beside.match_bases * loss

@@ -1,35 +1,29 @@
-"""Candidates: the diagonals on which a read may lie, with their scores."""
+"""Candidates: the diagonals on which a read may lie, with their scores.
+
+A point of a score is a factor of 4 in the odds of a placement, so five points, which a base that
+differs costs, are 30 on Phred's scale: about what a base of average quality says.
+
+A read of two places has a candidate for each part. They do not compete: only candidates of the same
+part make each other doubtful, as with bwa mem's mask level.
+"""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mummergpu.input.circular_records import NO_CIRCLES
-from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
-from mummergpu.runtime.jit import as_int64, inline, prefetch
+from mummergpu.mapping.candidates import column
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
+from mummergpu.runtime.frozen import frozen
+from mummergpu.runtime.jit import as_int64, inline, jit, prefetch
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
-STRAND: Final = 0
-RECORD: Final = 1
-SEED_BEGIN: Final = 2
-SEED_BASES: Final = 3
-LEFT_SCORE: Final = 4
-LEFT_QUERY_BASES: Final = 5
-RIGHT_SCORE: Final = 6
-RIGHT_QUERY_BASES: Final = 7
-SCORE: Final = 8
-BOUND: Final = 9
-LEFT_SHIFT: Final = 10
-RIGHT_SHIFT: Final = 11
-STATE: Final = 12
-CREDIT: Final = 13
-GAPPED: Final = 14
-MARK: Final = 15
 NUMBERS: Final = 16
-"""The numbers of a candidate, columns of `Candidates.numbers`."""
+"""How many numbers a candidate has (`column`)."""
 
 UNGAPPED: Final = 0
 EXACT: Final = 1
@@ -45,18 +39,12 @@ RESCUE_ROWS: Final = 8
 
 
 class SeedFreeFlank(NamedTuple):
-    """What is known about the bases beside a seed, since no other match lies there.
+    """What is known about the bases beside a seed, since no other match lies there."""
 
-    Attributes
-    ----------
-    match_bases : int
-        There is an edit in so many bases, since no match within the most gap is so long.
-    window : int
-        No match there contains a whole window of the read of so many bases (`windows`); 0 if that
-        is not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
-    """
-
+    # There is an edit in so many bases, since no match within the most gap is so long.
     match_bases: int
+    # No match there contains a whole window of the read of so many bases (`windows`); 0 if that is
+    # not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
     window: int
 
 
@@ -68,39 +56,24 @@ CACHE_LINE: Final = 64
 
 
 ALL_FOUND: Final = 255
-"""In place of a number of differences: no place of a read was left out (`Candidates.complete`)."""
+"""The `Candidates.seeds_kept` of a read of which no place was left out."""
 
 
 class Candidates(NamedTuple):
-    """The candidates of a block of reads.
+    """The candidates of a block of reads."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where the candidates of each read begin, and where the last ones end. Those of a read
-        ascend by strand, then by diagonal.
-    counts : ndarray, dtype=int64, shape=(n_reads,)
-        How many candidates each read has.
-    diagonals : ndarray, dtype=int64, shape=(n_candidates,)
-        Where in the joined reference the read's first base would lie, on the strand of the
-        candidate; may be negative.
-    numbers : ndarray, dtype=int32, shape=(n_candidates, NUMBERS)
-        The strand and the record; where in the read the longest match of the diagonal begins, and
-        its length (the seed); the scores of both flanks beside it and the bases of the read in the
-        flanks' best parts; the score of the whole, and the most that it may be with gaps; by how
-        many bases the diagonals at both ends lie right of the candidate's; its state; its credit;
-        which flanks have gaps (`LEFT_GAPPED`, `RIGHT_GAPPED`); a mark for functions that go
-        through the candidates of a read more than once.
-    complete : ndarray, dtype=uint8, shape=(n_reads,)
-        All places of a read with fewer differences than this count, but for those that an earlier
-        pass would have found; `ALL_FOUND` if none were left out.
-    """
-
+    # Where the candidates of each read begin, and where the last ones end. Those of a read ascend
+    # by strand, then by diagonal. (n_reads + 1,)
     offsets: Int64Array
-    counts: Int64Array
+    counts: Int64Array  # How many candidates each read has.
+    # Where in the joined reference the read's first base would lie, on the strand of the candidate;
+    # may be negative.
     diagonals: Int64Array
-    numbers: Int32Array
-    complete: ByteArray
+    numbers: Int32Array  # What `column` says; (n_candidates, NUMBERS).
+    # The disjoint seeds of each read of which all matches were kept: all of its places with fewer
+    # differences are there, but for those that an earlier pass would have found. `ALL_FOUND` if
+    # none were left out.
+    seeds_kept: ByteArray
 
 
 def no_candidates(read_count: int) -> Candidates:
@@ -115,18 +88,12 @@ def no_candidates(read_count: int) -> Candidates:
 
 
 class Reads(NamedTuple):
-    """The reads of a block.
+    """The reads of a block."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where each read begins, and where the last one ends; without the margin.
-    codes, reverse_codes : ndarray, dtype=uint8
-        All reads one after the other, and the reverse complement of each at the same place; with
-        margins.
-    """
-
+    # Where each read begins, and where the last one ends; without the margin; (n_reads + 1,).
     offsets: Int64Array
+    # All reads one after the other, and the reverse complement of each at the same place; with
+    # margins.
     codes: CodeArray
     reverse_codes: CodeArray
 
@@ -150,17 +117,10 @@ def circle_of(circles: Int64Array, record: int) -> int:
 
 
 class Qualities(NamedTuple):
-    """The Phred qualities of the bases of a block, and what a base of each says.
+    """The Phred qualities of the bases of a block, and what a base of each says."""
 
-    Attributes
-    ----------
-    base_qualities : ndarray, dtype=uint8
-        Those of all reads, one after the other.
-    credits : ndarray, dtype=int32, shape=(256,)
-        The credit of a base that differs, for each quality (`log_odds.credits_of_qualities`).
-    """
-
-    base_qualities: ByteArray
+    base_qualities: ByteArray  # Those of all reads, one after the other.
+    # The credit of a base that differs, for each quality (`credits_of_qualities`).
     credits: Int32Array
 
 
@@ -183,9 +143,13 @@ def read_length(reads: Reads, read: int) -> int:
 def aligned_part(table: Candidates, row: int) -> tuple[int, int]:
     """Return the part of its read that a candidate aligns, counted on the candidate's strand."""
     numbers = table.numbers
-    begin = as_int64(numbers[row, SEED_BEGIN])
-    end = begin + as_int64(numbers[row, SEED_BASES]) + as_int64(numbers[row, RIGHT_QUERY_BASES])
-    return begin - as_int64(numbers[row, LEFT_QUERY_BASES]), end
+    begin = as_int64(numbers[row, column.SEED_BEGIN])
+    end = (
+        begin
+        + as_int64(numbers[row, column.SEED_BASES])
+        + as_int64(numbers[row, column.RIGHT_QUERY_BASES])
+    )
+    return begin - as_int64(numbers[row, column.LEFT_QUERY_BASES]), end
 
 
 @inline
@@ -193,3 +157,158 @@ def prefetch_bases(codes: CodeArray, at: int, length: int) -> None:
     """Have the memory fetch some codes, which are used a little later."""
     for place in range(at, at + length, CACHE_LINE):
         prefetch(codes, place)
+
+
+SHARED_PARTS: Final = 2
+"""Two alignments of a read are of two parts of it if they share less than one of so many of the
+bases of the shorter one."""
+
+Interval = tuple[int, int]
+"""A half-open range of the bases of a read."""
+
+
+@inline
+def read_interval(table: Candidates, row: int, length: int) -> Interval:
+    """Return the part of a read that a candidate aligns, on the read's own strand."""
+    begin, end = aligned_part(table, row)
+    if table.numbers[row, column.STRAND] == 0:
+        return begin, end
+    return length - end, length - begin
+
+
+@inline
+def shared_bases(one: Interval, other: Interval) -> int:
+    """Return how many bases of a read two parts of it share."""
+    return as_int64(min(one[1], other[1]) - max(one[0], other[0]))
+
+
+@inline
+def are_apart(one: Interval, other: Interval) -> bool:
+    """Return whether two parts of a read share little."""
+    return shared_bases(one, other) * SHARED_PARTS < min(one[1] - one[0], other[1] - other[0])
+
+
+@inline
+def is_rival(table: Candidates, row: int, chosen: int, length: int) -> bool:
+    """Return whether a candidate competes with the chosen one of its read."""
+    if row == chosen or table.numbers[row, column.STATE] == DEAD:
+        return False
+    return not are_apart(read_interval(table, chosen, length), read_interval(table, row, length))
+
+
+UNIT: Final = 64
+"""The fractions of a point in which the scores of pairs are counted."""
+
+FARTHEST: Final = 30 * UNIT
+"""Placements that are so much worse, in units, weigh nothing."""
+
+PHRED_OF_POINT: Final = 20 * float(np.log10(2.0))
+"""A factor of 4 on Phred's scale."""
+
+PHRED_OF_BASE: Final = 10 * float(np.log10(3.0))
+"""An error makes one of three bases."""
+
+HIGHEST_PHRED: Final = 33.0
+"""A base that differs says no more than this: the read may truly differ from the reference."""
+
+BEST_QUALITY: Final = 60
+"""The best mapping quality."""
+
+
+def credits_of_qualities(costs: Costs) -> Int32Array:
+    """Return how much less than its cost a base that differs says, for each base quality."""
+    phred = np.minimum(np.arange(256) + PHRED_OF_BASE, HIGHEST_PHRED)
+    points = costs.match + costs.mismatch - phred / PHRED_OF_POINT
+    credits: Int32Array = np.rint(points * UNIT).astype(np.int32)
+    credits[94:] = 0
+    return credits
+
+
+def likelihoods_of_scores() -> Float64Array:
+    """Return the odds of placements that are so many units worse than another."""
+    return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
+
+
+def quality_thresholds() -> Float64Array:
+    """Return the largest probability of an error that each mapping quality allows."""
+    errors = np.asarray(10.0 ** (-np.arange(BEST_QUALITY + 2) / 10))
+    errors[-1] = -1.0
+    return errors
+
+
+CANDIDATE: Final = np.dtype(
+    [
+        ("diagonal", np.int64),
+        *((name, np.int32) for name in ("strand", "record", "seed_begin", "seed_bases")),
+        *((name, np.int32) for name in ("left_score", "left_query_bases")),
+        *((name, np.int32) for name in ("right_score", "right_query_bases")),
+        *((name, np.int32) for name in ("bound", "credit")),
+    ]
+)
+"""A candidate of a device: see ``kernels/mapping/candidates.cuh``."""
+
+CandidateArray = npt.NDArray[np.void]
+"""Candidates as a device writes them, dtype=CANDIDATE."""
+
+
+@frozen
+class FoundCandidates:
+    """The candidates of a block that a device found and kept."""
+
+    # Where the candidates of each read begin, and where the last ones end; (n_reads + 1,).
+    offsets: Int64Array
+    rows: CandidateArray  # The candidates, those of a read by strand, then by diagonal.
+    seeds_kept: ByteArray  # As `Candidates.seeds_kept`.
+
+    def fill(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
+        """Write the candidates to a table that has room for those of rescued mates.
+
+        So many rows as `rescue_rows` are kept free after the candidates of each read.
+        """
+        # The array of a field is not contiguous: no function is compiled for those beforehand.
+        words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
+        pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
+        table.seeds_kept[:] = self.seeds_kept
+        fill_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
+
+
+@jit
+def fill_rows(
+    offsets: Int64Array,
+    pairs: Int64Array,
+    words: Int32Array,
+    rescue_rows: int,
+    match: int,
+    table: Candidates,
+) -> None:
+    """Write each read's candidates, six numbers of 64 bits each, or twelve words, to its rows."""
+    counts, numbers = table.counts, table.numbers
+    filled = 0
+    for read in range(counts.size):
+        table.offsets[read] = filled
+        counts[read] = offsets[read + 1] - offsets[read]
+        for row in range(offsets[read], offsets[read + 1]):
+            table.diagonals[filled] = pairs[row, 0]
+            numbers[filled, column.STRAND] = words[row, 2]
+            numbers[filled, column.RECORD] = words[row, 3]
+            numbers[filled, column.SEED_BEGIN] = words[row, 4]
+            numbers[filled, column.SEED_BASES] = words[row, 5]
+            numbers[filled, column.LEFT_SCORE] = words[row, 6]
+            numbers[filled, column.LEFT_QUERY_BASES] = words[row, 7]
+            numbers[filled, column.RIGHT_SCORE] = words[row, 8]
+            numbers[filled, column.RIGHT_QUERY_BASES] = words[row, 9]
+            numbers[filled, column.BOUND] = words[row, 10]
+            numbers[filled, column.CREDIT] = words[row, 11]
+            score = as_int64(words[row, 6]) + as_int64(words[row, 8])
+            score += as_int64(words[row, 5]) * match
+            numbers[filled, column.SCORE] = score
+            numbers[filled, column.LEFT_SHIFT] = 0
+            numbers[filled, column.RIGHT_SHIFT] = 0
+            numbers[filled, column.GAPPED] = 0
+            # No flank may score more with gaps if the bounds of both together are their scores.
+            numbers[filled, column.STATE] = (
+                EXACT if numbers[filled, column.BOUND] == score else UNGAPPED
+            )
+            filled += 1
+        filled += rescue_rows
+    table.offsets[counts.size] = filled

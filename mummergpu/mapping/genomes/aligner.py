@@ -11,9 +11,9 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.genomes.anchors import Anchors, Bounds, Sequences
-from mummergpu.mapping.genomes.bridging import FAR_OPERATIONS, Extender
 from mummergpu.mapping.genomes.chaining import (
+    FAR_OPERATIONS,
+    Extender,
     LinkedAnchors,
     Targets,
     find_targets,
@@ -22,17 +22,17 @@ from mummergpu.mapping.genomes.chaining import (
 )
 from mummergpu.mapping.genomes.circular import Axis, CircularRecords, Groups
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import Extents, not_contained
+from mummergpu.mapping.genomes.columns import Anchors, Bounds, GenomeAlignments, Sequences
 from mummergpu.mapping.genomes.device_tiles import (
     ReadyTiles,
     TileAligner,
     align_tiles_ahead,
     no_tiles,
 )
-from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
+from mummergpu.mapping.genomes.finishing import RecordBounds, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.overlaps import Intervals, not_contained
 from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
@@ -55,21 +55,11 @@ _MIN_OPERATIONS: Final = 1 << 14
 class GenomeAligner:
     """Aligns blocks of queries; one thread calls it, and several work.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : GenomeOptions
-        How to align.
-    align_tiles : callable or None
-        Aligns many tiles at once on a device; None if the processor aligns them all.
+    `align_tiles` aligns many tiles at once on a device; None if the processor aligns them all.
     """
 
     def __init__(
-        self,
-        reference: Reference,
-        options: GenomeOptions,
-        align_tiles: TileAligner | None = None,
+        self, reference: Reference, options: GenomeOptions, align_tiles: TileAligner | None = None
     ) -> None:
         self._align_tiles = align_tiles
         self._reference = reference
@@ -86,20 +76,8 @@ class GenomeAligner:
     ) -> GenomeAlignments:
         """Return the alignments of a block of queries.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        mems : mapping of Strand to MemColumns
-            The matches that alignments begin with, on each strand that is aligned.
-        map_function : callable
-            Called like `map`, to share the work among threads.
-
-        Returns
-        -------
-        GenomeAlignments
-            Its alignments; none lies inside another one on the same strand, unless the options say
-            so, and none is there twice.
+        `mems` are the matches that they begin with. None of them lies inside another one on the
+        same strand, unless the options say so, and none is there twice.
         """
         found = [
             aligned
@@ -159,7 +137,7 @@ class GenomeAligner:
             ends,
             sequences,
             self._options,
-            Places(groups.keys, block.offsets, axis.starts),
+            RecordBounds(groups.keys, block.offsets, axis.starts),
             strand,
             map_function,
         )
@@ -284,13 +262,13 @@ def _without_contained(clusters: Clusters) -> Clusters:
         return clusters
     anchors = clusters.anchors
     first, last = clusters.offsets[:-1], clusters.offsets[1:] - 1
-    extents = Extents(
+    intervals = Intervals(
         anchors.query_starts[first],
         anchors.query_starts[last] + anchors.lengths[last],
         anchors.reference_starts[first],
         anchors.reference_starts[last] + anchors.lengths[last],
     )
-    keep = not_contained(clusters.groups, extents)
+    keep = not_contained(clusters.groups, intervals)
     if keep.all():
         return clusters
     sizes = np.diff(clusters.offsets)

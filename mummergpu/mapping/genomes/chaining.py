@@ -1,7 +1,7 @@
 """Links clusters to those that continue them: an alignment may go through several clusters.
 
 The rule for which cluster may continue another one is that of nucmer. Whether it does is found
-out: the alignment is extended towards it, and must not break before.
+out: the alignment is extended towards it, and must not break before (`is_reached`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,113 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors, Bounds
-from mummergpu.mapping.genomes.bridging import NO_TARGET, Extender, first_after, is_reached
 from mummergpu.mapping.genomes.clusters import Clusters
+from mummergpu.mapping.genomes.columns import Anchors, Bounds, Sequences
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import inline, jit
+from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.operations import OperationArray
+from mummergpu.viterbi.recurrence.tile import tile_at
+from mummergpu.viterbi.tiles.band import Scratch
+from mummergpu.viterbi.tiles.drop_extension import longest_window, reach_before_drop
+from mummergpu.viterbi.tiles.gap_fill import fill_gap
+from mummergpu.viterbi.whole.whole_matrix import MatrixScratch
+
+
+class Extender(NamedTuple):
+    """What extends alignments: the sequences, the scores, and memory of one thread."""
+
+    sequences: Sequences
+    costs: Costs
+    break_length: int  # The bases of both sequences that may lie between two extensions that meet.
+    window: int  # The bases of the query in which an extension must get better; 0 for no extension.
+    scratch: Scratch
+    matrix: MatrixScratch
+    operations: OperationArray  # Memory for the operations of a part.
+
+
+FAR_OPERATIONS: Final = 1 << 18
+"""The most operations of the part of a tile that is found from its far corner; more than a break
+has."""
+
+_GAIN_OF_LONG_WINDOWS: Final = 3
+"""A long window must score at least one part in so many of what its bases would if all matched."""
+
+NO_TARGET: Final = -1
+"""In place of a cluster or an anchor: there is none."""
+
+
+@inline
+def is_reached(end: tuple[int, int], begin: tuple[int, int], extender: Extender) -> bool:
+    """Return whether an alignment goes from the end of a cluster to the begin of another one.
+
+    It does so if extensions from both meet or leave no more than a break between them, and if what
+    they leave costs no more than a break of matches scores. Extensions that break try again with
+    the longest window: unlike others, they know where to go. What they go through must be worth
+    it: long gaps between bases that are much alike, and no long stretch of what is hardly alike,
+    which nucmer leaves out.
+    """
+    query, reference = extender.sequences.query, extender.sequences.reference
+    costs, window, scratch = extender.costs, extender.window, extender.scratch
+    break_length = extender.break_length
+    query_at, reference_at = end
+    gap, other_gap = begin[0] - end[0], begin[1] - end[1]
+    for turn in range(4):
+        if turn > 0 and gap + other_gap <= break_length:
+            break
+        # Odd turns extend backwards from the begin; those from 2 on try with the longest window.
+        back = turn & 1
+        tile = tile_at(
+            query_at + back * (gap - 1),
+            gap,
+            reference_at + back * (other_gap - 1),
+            other_gap,
+            1 - 2 * back,
+        )
+        used, reference_used = reach_before_drop(
+            query,
+            reference,
+            tile,
+            costs,
+            window if turn < 2 else longest_window(window),
+            0 if turn < 2 else costs.match // _GAIN_OF_LONG_WINDOWS,
+            scratch,
+        )
+        gap -= used
+        other_gap -= reference_used
+        query_at += used * (1 - back)
+        reference_at += reference_used * (1 - back)
+    if gap + other_gap > break_length:
+        return False
+    tile = tile_at(query_at, gap, reference_at, other_gap, 1)
+    score, _ = fill_gap(
+        query, reference, tile, costs, scratch, extender.matrix, extender.operations, 0
+    )
+    return score >= -costs.match * break_length
+
+
+@inline
+def first_after(
+    anchors: Anchors, offsets: Int64Array, cluster: int, query_end: int, reference_end: int
+) -> tuple[int, int]:
+    """Return the first anchor of a cluster that ends after an end in both sequences.
+
+    The bases before the end are cut off: how many is returned, too. Both alignments of them match,
+    so it costs nothing where the one stops and the other begins.
+    """
+    query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
+    lengths = anchors.lengths
+    anchor = offsets[cluster + 1] - 1
+    before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
+    if before >= lengths[anchor]:
+        return NO_TARGET, 0
+    anchor = offsets[cluster]
+    while True:
+        before = max(query_end - query_starts[anchor], reference_end - reference_starts[anchor])
+        if before < lengths[anchor]:
+            return anchor, max(before, 0)
+        anchor += 1
+
 
 MAX_DISTANCE: Final = 10_000
 """How far from a cluster, in bases of the reference, one that continues it may begin."""
@@ -24,27 +126,13 @@ FAR_DISTANCE: Final = 100_000
 
 
 class Targets(NamedTuple):
-    """Where each cluster may go on.
+    """Where each cluster may go on."""
 
-    Attributes
-    ----------
-    clusters : ndarray, dtype=int64, shape=(n_clusters,)
-        The cluster that may continue it, `NO_TARGET` for none.
-    anchors : ndarray, dtype=int64, shape=(n_clusters,)
-        The first anchor of that cluster which ends after this one ends.
-    cuts : ndarray, dtype=int64, shape=(n_clusters,)
-        How many of its first bases are cut off, because this cluster has them.
-    distances : ndarray, dtype=int64, shape=(n_clusters,)
-        How far away it is: twice the longer gap less the shorter one.
-    reached : ndarray, dtype=bool, shape=(n_clusters,)
-        Whether an extension gets there before it breaks.
-    """
-
-    clusters: Int64Array
-    anchors: Int64Array
-    cuts: Int64Array
-    distances: Int64Array
-    reached: BoolArray
+    clusters: Int64Array  # The cluster that may continue it, `NO_TARGET` for none.
+    anchors: Int64Array  # The first anchor of that cluster which ends after this one ends.
+    cuts: Int64Array  # How many of its first bases are cut off, because this cluster has them.
+    distances: Int64Array  # How far away it is: twice the longer gap less the shorter one.
+    reached: BoolArray  # Whether an extension gets there before it breaks.
 
 
 def new_targets(count: int) -> Targets:
@@ -55,24 +143,12 @@ def new_targets(count: int) -> Targets:
 
 
 class LinkedAnchors(NamedTuple):
-    """The anchors of alignments that go through one cluster or more.
+    """The anchors of alignments that go through one cluster or more."""
 
-    Attributes
-    ----------
-    groups : ndarray, dtype=int64, shape=(n_alignments,)
-        The group of each alignment.
-    offsets : ndarray, dtype=int64, shape=(n_alignments + 1,)
-        Where the anchors of each alignment begin.
-    anchors : Anchors
-        The anchors, whose positions are indexes of codes with margins.
-    bounds : Bounds
-        How far each alignment may extend.
-    """
-
-    groups: Int64Array
-    offsets: Int64Array
-    anchors: Anchors
-    bounds: Bounds
+    groups: Int64Array  # The group of each alignment.
+    offsets: Int64Array  # Where the anchors of each alignment begin; (n_alignments + 1,).
+    anchors: Anchors  # The anchors, whose positions are indexes of codes with margins.
+    bounds: Bounds  # How far each alignment may extend.
 
 
 @jit
@@ -237,23 +313,15 @@ def _are_close(
 
 
 class ClusterPaths(NamedTuple):
-    """The clusters that each alignment goes through.
+    """The clusters that each alignment goes through."""
 
-    Attributes
-    ----------
-    rows, cuts : ndarray, dtype=int64, shape=(n_anchors,)
-        The anchors, and how many of the first bases of each are cut off.
-    heads, tails : ndarray, dtype=int64
-        The first and the last cluster of each alignment.
-    offsets : ndarray, dtype=int64
-        Where the anchors of each alignment begin.
-    """
-
+    # The anchors, and how many of the first bases of each are cut off.
     rows: Int64Array
     cuts: Int64Array
+    # The first and the last cluster of each alignment.
     heads: Int64Array
     tails: Int64Array
-    offsets: Int64Array
+    offsets: Int64Array  # Where the anchors of each alignment begin.
 
 
 @jit

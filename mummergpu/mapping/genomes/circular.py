@@ -14,9 +14,8 @@ import numpy as np
 
 from mummergpu.input.circular_records import circular_records
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.genomes.anchors import Anchors
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import Extents, not_contained
+from mummergpu.mapping.genomes.columns import Anchors, GenomeAlignments
+from mummergpu.mapping.genomes.overlaps import Intervals, not_contained
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
@@ -28,18 +27,11 @@ from mummergpu.viterbi.recurrence.operations import (
 
 
 class Axis(NamedTuple):
-    """The reference as alignments go along it.
+    """The reference as alignments go along it."""
 
-    Attributes
-    ----------
-    codes : ndarray, dtype=uint8
-        The codes with margins.
-    starts, lengths : ndarray, dtype=int64, shape=(n_records,)
-        Where each record begins, without the margin, and its bases. A record that is not on the
-        axis has none.
-    """
-
-    codes: CodeArray
+    codes: CodeArray  # The codes with margins.
+    # Where each record begins, without the margin, and its bases. A record that is not on the axis
+    # has none.
     starts: Int64Array
     lengths: Int64Array
 
@@ -50,21 +42,11 @@ class Axis(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Matches of the queries of a block with the records of the reference.
+    """Matches of the queries of a block with the records of the reference."""
 
-    Attributes
-    ----------
-    keys : ndarray, dtype=int64, shape=(n_groups, 2)
-        The query and the record of each group.
-    offsets : ndarray, dtype=int64, shape=(n_groups + 1,)
-        Where the matches of each group begin.
-    matches : Anchors
-        The matches, those of a group ascending.
-    """
-
-    keys: Int64Array
-    offsets: Int64Array
-    matches: Anchors
+    keys: Int64Array  # The query and the record of each group; (n_groups, 2).
+    offsets: Int64Array  # Where the matches of each group begin; (n_groups + 1,).
+    matches: Anchors  # The matches, those of a group ascending.
 
     def taken(self, is_wanted: BoolArray) -> Groups:
         """Return some of the groups."""
@@ -77,13 +59,7 @@ class Groups(NamedTuple):
 
 
 class CircularRecords:
-    """The circular records of a reference.
-
-    Raises
-    ------
-    OptionError
-        If the reference has no record of one of the names.
-    """
+    """The circular records of a reference; `OptionError` is raised for an unknown name."""
 
     def __init__(self, reference: Reference, names: Sequence[str]) -> None:
         self.are_circular = circular_records(reference, names)
@@ -121,17 +97,8 @@ class CircularRecords:
     ) -> tuple[Int64Array, UInt32Array, TracedEnds]:
         """Cut alignments at the origin, and drop those in the second copy.
 
-        Parameters
-        ----------
-        records : ndarray, dtype=int64, shape=(n_alignments,)
-            The record of each.
-
-        Returns
-        -------
-        rows : ndarray, dtype=int64
-            The alignment that each piece is of.
-        operations, ends : ndarray, TracedEnds
-            Those of the pieces.
+        `records` has the record of each. Return the alignment that each piece is of, and the
+        operations and ends of the pieces.
         """
         origins = self.axis.starts[records] + self._lengths[records] + MARGIN
         begins = ends.operation_begins
@@ -151,8 +118,8 @@ class CircularRecords:
                 pieces.append(piece)
                 bounds.append((at, start, at + _query_bases(piece), start + _bases(piece)))
         sizes = np.array([piece.size for piece in pieces], dtype=np.int64)
-        extents = np.array(bounds, dtype=np.int64).reshape(-1, 4).T
-        cut_ends = TracedEnds(np.cumsum(sizes) - sizes, *(column.copy() for column in extents))
+        intervals = np.array(bounds, dtype=np.int64).reshape(-1, 4).T
+        cut_ends = TracedEnds(np.cumsum(sizes) - sizes, *(column.copy() for column in intervals))
         joined = np.concatenate([np.empty(0, dtype=np.uint32), *pieces])
         return np.array(rows, dtype=np.int64), joined, cut_ends
 
@@ -178,11 +145,11 @@ class CircularRecords:
         if not simplify:
             return folded
         groups = folded.queries * self._lengths.size + folded.records
-        extents = Extents(
+        intervals = Intervals(
             *(folded.query_starts, folded.query_ends),
             *(folded.reference_starts, folded.reference_ends),
         )
-        return folded.taken(np.flatnonzero(not_contained(groups, extents)))
+        return folded.taken(np.flatnonzero(not_contained(groups, intervals)))
 
 
 def _cut(

@@ -10,50 +10,31 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.mapping.genomes.anchors import NONE, Anchors
+from mummergpu.mapping.genomes.columns import NONE, Anchors
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 
 class ClusterRule(NamedTuple):
-    """Which matches form a cluster, as compiled functions take it.
+    """Which matches form a cluster, as compiled functions take it."""
 
-    Attributes
-    ----------
-    max_gap : int
-        The most bases of the query between two matches.
-    difference, millionths : int
-        How far apart their diagonals may be, in bases and in millionths of the gap between them.
-    width, ranges : int
-        How many diagonals a range has, and how many ranges away the diagonal of a match may be.
-    min_bases : int
-        The fewest bases of all matches of a cluster together.
-    """
-
-    max_gap: int
+    max_gap: int  # The most bases of the query between two matches.
+    # How far apart their diagonals may be, in bases and in millionths of the gap between them.
     difference: int
     millionths: int
+    # How many diagonals a range has, and how many ranges away the diagonal of a match may be.
     width: int
     ranges: int
-    min_bases: int
+    min_bases: int  # The fewest bases of all matches of a cluster together.
 
 
 class JoinRoom(NamedTuple):
-    """Memory to join matches in.
+    """Memory to join matches in."""
 
-    Attributes
-    ----------
-    sets : ndarray, dtype=int64, shape=(n_matches,)
-        Output: the number of the set of each match, which is the index of the set's first match.
-    following : ndarray, dtype=int64, shape=(n_matches,)
-        The next match of the list of each.
-    lists : ndarray, dtype=int64, shape=(n_lists,)
-        The first match of each list (`list_count`).
-    """
-
+    # Output: the number of the set of each match, which is the index of the set's first match.
     sets: Int64Array
-    following: Int64Array
-    lists: Int64Array
+    following: Int64Array  # The next match of the list of each.
+    lists: Int64Array  # The first match of each list (`list_count`).
 
 
 _MILLION: Final = 1_000_000
@@ -346,12 +327,7 @@ def drop_inner_matches(
 
 @inline
 def _drop_one(
-    lengths: Int64Array,
-    begin: int,
-    row: int,
-    other: int,
-    overlap: int,
-    known: ByteArray,
+    lengths: Int64Array, begin: int, row: int, other: int, overlap: int, known: ByteArray
 ) -> None:
     """Drop the shorter one of two matches that overlap in a repeat.
 

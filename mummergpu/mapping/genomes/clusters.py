@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import NONE, Anchors
 from mummergpu.mapping.genomes.clustering import (
     ClusterRule,
     JoinRoom,
@@ -25,6 +24,7 @@ from mummergpu.mapping.genomes.clustering import (
     list_sets,
     measure_sets,
 )
+from mummergpu.mapping.genomes.columns import NONE, Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
@@ -44,36 +44,19 @@ into `whole_matrix.MOST_CELLS`."""
 
 
 class Clusters(NamedTuple):
-    """Clusters of the matches on one strand.
+    """Clusters of the matches on one strand."""
 
-    Attributes
-    ----------
-    groups : ndarray, dtype=int64, shape=(n_clusters,)
-        The number of the group of matches that each cluster is from.
-    offsets : ndarray, dtype=int64, shape=(n_clusters + 1,)
-        Where the anchors of each cluster begin, and where the last ones end.
-    anchors : Anchors
-        Matches, of which what overlaps the anchor before is cut off.
-    """
-
-    groups: Int64Array
+    groups: Int64Array  # The number of the group of matches that each cluster is from.
+    # Where the anchors of each cluster begin, and where the last ones end; (n_clusters + 1,).
     offsets: Int64Array
-    anchors: Anchors
+    anchors: Anchors  # Matches, of which what overlaps the anchor before is cut off.
 
 
 class MatchSets(NamedTuple):
-    """Sets of matches that are joined, in the order of their first matches.
+    """Sets of matches that are joined, in the order of their first matches."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_sets + 1,)
-        Where the matches of each set begin.
-    rows : ndarray, dtype=int64
-        The matches, those of a set ascending.
-    """
-
-    offsets: Int64Array
-    rows: Int64Array
+    offsets: Int64Array  # Where the matches of each set begin; (n_sets + 1,).
+    rows: Int64Array  # The matches, those of a set ascending.
 
 
 class FoundClusters(NamedTuple):
@@ -84,42 +67,26 @@ class FoundClusters(NamedTuple):
 
 
 class ChainColumns(NamedTuple):
-    """Chains of the matches of a set.
+    """Chains of the matches of a set."""
 
-    Attributes
-    ----------
-    scores, before : ndarray, dtype=int64
-        The score of the best chain that each match ends, and the match before it in that, or -1.
-    highest, furthest : ndarray, dtype=int64
-        The highest score up to each match, and how far in the query the matches up to it reach.
-    """
-
+    # The score of the best chain that each match ends, and the match before it in that, or -1.
     scores: Int64Array
+    # The highest score up to each match, and how far in the query the matches up to it reach.
     highest: Int64Array
     before: Int64Array
     furthest: Int64Array
 
 
 class SetRoom(NamedTuple):
-    """Memory for the matches of a set.
+    """Memory for the matches of a set."""
 
-    Attributes
-    ----------
-    rows, listed, starts : ndarray, dtype=int64
-        The matches of the sets that are left of it, what `list_sets` lists, and where these begin.
-    chains : ChainColumns
-        The chains of one of them.
-    join : JoinRoom
-        What joining needs.
-    bases, sizes : ndarray, dtype=int64
-        What `measure_sets` needs.
-    """
-
+    # The matches of the sets that are left of it, what `list_sets` lists, and where these begin.
     rows: Int64Array
     listed: Int64Array
     starts: Int64Array
-    chains: ChainColumns
-    join: JoinRoom
+    chains: ChainColumns  # The chains of one of them.
+    join: JoinRoom  # What joining needs.
+    # What `measure_sets` needs.
     bases: Int64Array
     sizes: Int64Array
 

@@ -1,11 +1,41 @@
-"""Alignments of genomes as columns."""
+"""Alignments of genomes as columns, and the anchors that they begin with."""
 
 from __future__ import annotations
+
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
+from mummergpu.sequence.codes import CodeArray
+
+NONE: Final = -1
+"""In place of the number of a match: there is none."""
+
+
+class Anchors(NamedTuple):
+    """Where matches begin in the query and in the reference, and their lengths."""
+
+    query_starts: Int64Array
+    reference_starts: Int64Array
+    lengths: Int64Array
+
+
+class Sequences(NamedTuple):
+    """The codes of the queries and of the reference, with margins."""
+
+    query: CodeArray
+    reference: CodeArray
+
+
+class Bounds(NamedTuple):
+    """How far alignments may go: the first base in each sequence, and the one after the last."""
+
+    query_begins: Int64Array
+    query_ends: Int64Array
+    reference_begins: Int64Array
+    reference_ends: Int64Array
 
 
 @frozen
@@ -82,10 +112,7 @@ class GenomeAlignments:
     def forward_ends(self, lengths: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Return where each alignment begins and ends on the forward strand of its query.
 
-        Parameters
-        ----------
-        lengths : ndarray, dtype=int64, shape=(n_queries,)
-            The bases of the queries.
+        `lengths` are the bases of the queries.
         """
         own = lengths[self.queries]
         is_reverse = self.strands != 0
@@ -99,19 +126,9 @@ class GenomeAlignments:
         sizes = self.cigar_offsets[rows + 1] - begins
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         places = np.repeat(begins - offsets[:-1], sizes) + np.arange(offsets[-1])
+        picked = {
+            name: column[rows] for name, column in vars(self).items() if column is not self.cigars
+        }
         return GenomeAlignments(
-            self.queries[rows],
-            self.strands[rows],
-            self.records[rows],
-            self.query_starts[rows],
-            self.query_ends[rows],
-            self.reference_starts[rows],
-            self.reference_ends[rows],
-            offsets,
-            self.cigars[places],
-            self.mismatches[rows],
-            self.gap_bases[rows],
-            self.gaps[rows],
-            self.scores[rows],
-            self.rivals[rows],
+            **picked | {"cigar_offsets": offsets, "cigars": self.cigars[places]}
         )

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.mapping.genomes.anchors import Anchors, Sequences
 from mummergpu.mapping.genomes.chaining import LinkedAnchors
+from mummergpu.mapping.genomes.columns import Anchors, Sequences
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
@@ -23,21 +23,14 @@ TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 
 
 class ReadyTiles(NamedTuple):
-    """Tiles that are aligned already.
+    """Tiles that are aligned already."""
 
-    Attributes
-    ----------
-    numbers : ndarray, dtype=int64, shape=(n_anchors,) or (0,)
-        The number of the tile behind each anchor, `NOT_READY` for none; nothing if none is aligned.
-    offsets : ndarray, dtype=int64, shape=(n_tiles + 1,)
-        Where the operations of each tile begin, and where the last ones end.
-    operations : ndarray, dtype=uint32
-        The operations as BAM packs them.
-    """
-
+    # The number of the tile behind each anchor, `NOT_READY` for none; nothing if none is aligned;
+    # (n_anchors,).
     numbers: Int64Array
+    # Where the operations of each tile begin, and where the last ones end; (n_tiles + 1,).
     offsets: Int64Array
-    operations: OperationArray
+    operations: OperationArray  # The operations as BAM packs them.
 
 
 MIN_CELLS: Final = 1 << 36
@@ -79,11 +72,7 @@ def align_tiles_ahead(
 
 @jit
 def list_tiles(
-    offsets: Int64Array,
-    anchors: Anchors,
-    sequences: Sequences,
-    costs: Costs,
-    found: Int64Array,
+    offsets: Int64Array, anchors: Anchors, sequences: Sequences, costs: Costs, found: Int64Array
 ) -> int:
     """List the anchors behind which there is a tile that needs its matrix; return how many."""
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mummergpu.mapping.genomes.anchors import Sequences
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.contained import Extents, not_contained, not_repeated
+from mummergpu.mapping.genomes.columns import GenomeAlignments, Sequences
 from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.overlaps import Intervals, not_contained, not_repeated
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
@@ -101,7 +100,7 @@ def _differences(query: CodeArray, i: int, reference: CodeArray, j: int, length:
     return count
 
 
-class Places(NamedTuple):
+class RecordBounds(NamedTuple):
     """The query and the record of each group, where each query begins, where each record begins.
 
     The first is of the shape (n_groups, 2); the others count from the first base of the codes.
@@ -118,18 +117,18 @@ def finish_alignments(
     ends: TracedEnds,
     sequences: Sequences,
     options: GenomeOptions,
-    places: Places,
+    places: RecordBounds,
     strand: Strand,
     map_function: Callable[..., Iterable[Any]],
 ) -> GenomeAlignments:
     """Return traced alignments as columns, without those inside others if options say so."""
-    extents = Extents(
+    intervals = Intervals(
         ends.query_begins, ends.query_ends, ends.reference_begins, ends.reference_ends
     )
     # What lies inside another alignment goes first, so that the rest is done for those that stay.
     choose = not_contained if options.simplify else not_repeated
-    keep = np.flatnonzero(choose(groups, extents))
-    groups, kept = groups[keep], Extents._make(extent[keep] for extent in extents)
+    keep = np.flatnonzero(choose(groups, intervals))
+    groups, kept = groups[keep], Intervals._make(extent[keep] for extent in intervals)
     counts = np.diff(ends.operation_begins, append=operations.size)[keep]
     begins = ends.operation_begins[keep]
     tasks = range(0, keep.size, _ALIGNMENTS_OF_TASK)
@@ -178,27 +177,13 @@ def finish_alignments(
 
 def join_strands(found: Sequence[GenomeAlignments]) -> GenomeAlignments:
     """Return alignments on several strands in the order of `GenomeAlignments`."""
-    sizes = np.concatenate([np.diff(one.cigar_offsets) for one in found])
-
-    def column(name: str) -> npt.NDArray[Any]:
-        return np.concatenate([getattr(one, name) for one in found])
-
-    joined = GenomeAlignments(
-        column("queries"),
-        column("strands"),
-        column("records"),
-        column("query_starts"),
-        column("query_ends"),
-        column("reference_starts"),
-        column("reference_ends"),
-        np.concatenate(([0], np.cumsum(sizes))),
-        column("cigars"),
-        column("mismatches"),
-        column("gap_bases"),
-        column("gaps"),
-        column("scores"),
-        column("rivals"),
-    )
+    columns = {
+        field.name: np.concatenate([getattr(part, field.name) for part in found])
+        for field in fields(GenomeAlignments)
+        if field.name != "cigar_offsets"
+    }
+    sizes = np.concatenate([np.diff(part.cigar_offsets) for part in found])
+    joined = GenomeAlignments(**columns, cigar_offsets=np.concatenate(([0], np.cumsum(sizes))))
     order = np.lexsort(
         (
             joined.query_starts,

@@ -18,13 +18,11 @@ import numpy as np
 
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.ranking import find_rivals
+from mummergpu.mapping.genomes.overlaps import find_rivals
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, jit, writable
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
-
-QualityArray = ByteArray
 
 BEST_QUALITY: Final = 60
 """The highest quality, as in minimap2 and bwa mem."""
@@ -66,15 +64,7 @@ def with_rivals(columns: GenomeAlignments, lengths: Int64Array, costs: Costs) ->
 
 
 class MappingQualities:
-    """Tells the mapping qualities of alignments with a reference, whose words it reads once.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    map_function : callable
-        Called like `map`, to share the work among threads.
-    """
+    """Computes mapping qualities of alignments with a reference, whose words are read once."""
 
     def __init__(
         self, reference: Reference, map_function: Callable[..., Iterable[Any]] = map
@@ -83,18 +73,10 @@ class MappingQualities:
         self._map = map_function
         self._words: tuple[Int64Array, Int64Array] | None = None
 
-    def of(self, columns: GenomeAlignments) -> QualityArray:
-        """Return the mapping quality of each alignment.
+    def of(self, columns: GenomeAlignments) -> ByteArray:
+        """Return the mapping quality of each alignment, 0 to `BEST_QUALITY`.
 
-        Parameters
-        ----------
-        columns : GenomeAlignments
-            The alignments, with their rivals (`with_rivals`).
-
-        Returns
-        -------
-        ndarray, dtype=uint8, shape=(n_alignments,)
-            The qualities, 0 to `BEST_QUALITY`.
+        The alignments have their rivals (`with_rivals`).
         """
         if self._words is None and columns.count:
             self._words = find_words(self._reference, self._map)

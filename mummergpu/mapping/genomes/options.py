@@ -26,32 +26,18 @@ for the first one."""
 
 
 GAPS_OF_DIFFERENCES: Final = (16, 1)
-"""The penalties of a gap, and of each of its bases, that find the differences of genomes best.
-
-They are about what a gap's odds are beside those of a substitution, in genomes that differ in some
-percent of their bases; nucmer's are those of a gap in each base, and split long ones.
-"""
+"""The gap open and extension penalties that find the differences of genomes best: about the odds of
+a gap beside those of a substitution, in genomes that differ in some percent of their bases. Those
+of nucmer split long gaps."""
 
 
 def costs_of_gaps(
     gap_open: int | None, gap_extend: int | None, formats: Collection[str] = ()
 ) -> Costs:
-    """Return nucmer's scores with other penalties of gaps.
+    """Return nucmer's scores with other gap penalties, None for the default ones.
 
-    Parameters
-    ----------
-    gap_open : int or None
-        The penalty of a gap, beside that of its bases; None for the usual one.
-    gap_extend : int or None
-        The penalty of each base of a gap; None for the usual one.
-    formats : collection of str
-        What is written: the usual penalties are `GAPS_OF_DIFFERENCES` if it is VCF and no .delta,
-        and nucmer's if not.
-
-    Raises
-    ------
-    OptionError
-        If a number is too large, or no base of a gap costs anything.
+    These are `GAPS_OF_DIFFERENCES` if `formats`, what is written, has VCF and no .delta, and else
+    nucmer's. `OptionError` is raised if a number is too large, or no base of a gap costs anything.
     """
     usual = NUCMER_COSTS.deletion_open, NUCMER_COSTS.deletion_extend
     if "vcf" in formats and "delta" not in formats:

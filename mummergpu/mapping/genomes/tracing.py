@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from mummergpu.mapping.genomes.anchors import Bounds
-from mummergpu.mapping.genomes.bridging import Extender
-from mummergpu.mapping.genomes.chaining import LinkedAnchors
+from mummergpu.mapping.genomes.chaining import Extender, LinkedAnchors
+from mummergpu.mapping.genomes.columns import Bounds
 from mummergpu.mapping.genomes.device_tiles import ReadyTiles
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
@@ -34,21 +33,13 @@ from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, align_whole, fits_ma
 
 
 class TracedEnds(NamedTuple):
-    """Where alignments begin and end: the columns of what is traced.
+    """Where alignments begin and end: the columns of what is traced."""
 
-    Attributes
-    ----------
-    operation_begins : ndarray, dtype=int64, shape=(n_alignments,)
-        Where the operations of each begin.
-    query_begins, reference_begins : ndarray, dtype=int64, shape=(n_alignments,)
-        Its first base in both sequences.
-    query_ends, reference_ends : ndarray, dtype=int64, shape=(n_alignments,)
-        The bases after its last ones.
-    """
-
-    operation_begins: Int64Array
+    operation_begins: Int64Array  # Where the operations of each begin.
+    # Its first base in both sequences.
     query_begins: Int64Array
     reference_begins: Int64Array
+    # The bases after its last ones.
     query_ends: Int64Array
     reference_ends: Int64Array
 
@@ -92,8 +83,9 @@ def trace_anchors(
         if filled + 2 > operations.size:
             return False
         if anchor == offsets[alignment]:
-            used, reference_used, count = _extend_left(
-                linked.bounds, alignment, query_at, reference_at, extender, operations, filled
+            used, reference_used, count = _extend(
+                *(linked.bounds, alignment, query_at, reference_at, _LEFT),
+                *(extender, operations, filled),
             )
             if count == NO_ROOM or filled + count + 2 > operations.size:
                 return False
@@ -106,8 +98,9 @@ def trace_anchors(
         query_at += length
         reference_at += length
         if is_last:
-            used, reference_used, count = _extend_right(
-                linked.bounds, alignment, query_at, reference_at, extender, operations, filled
+            used, reference_used, count = _extend(
+                *(linked.bounds, alignment, query_at, reference_at, _RIGHT),
+                *(extender, operations, filled),
             )
             if count == NO_ROOM:
                 return False
@@ -136,60 +129,33 @@ def trace_anchors(
 
 
 @inline
-def _extend_left(
-    bounds: Bounds,
-    alignment: int,
-    query_at: int,
-    reference_at: int,
-    extender: Extender,
-    operations: OperationArray,
-    filled: int,
-) -> tuple[int, int, int]:
-    """Extend an alignment before its first anchor; return the bases used, and its operations."""
-    if extender.window == 0:
-        return 0, 0, 0
-    tile = tile_at(
-        query_at - 1,
-        query_at - bounds.query_begins[alignment],
-        reference_at - 1,
-        reference_at - bounds.reference_begins[alignment],
-        _LEFT,
-    )
-    return _extend(tile, extender, operations, filled)
-
-
-@inline
-def _extend_right(
-    bounds: Bounds,
-    alignment: int,
-    query_at: int,
-    reference_at: int,
-    extender: Extender,
-    operations: OperationArray,
-    filled: int,
-) -> tuple[int, int, int]:
-    """Extend an alignment after its last anchor; return the bases used, and its operations."""
-    if extender.window == 0:
-        return 0, 0, 0
-    tile = tile_at(
-        query_at,
-        bounds.query_ends[alignment] - query_at,
-        reference_at,
-        bounds.reference_ends[alignment] - reference_at,
-        _RIGHT,
-    )
-    return _extend(tile, extender, operations, filled)
-
-
-@inline
 def _extend(
-    tile: Tile, extender: Extender, operations: OperationArray, filled: int
+    bounds: Bounds,
+    alignment: int,
+    query_at: int,
+    reference_at: int,
+    direction: int,
+    extender: Extender,
+    operations: OperationArray,
+    filled: int,
 ) -> tuple[int, int, int]:
-    """Extend an alignment into a tile until it gets no better."""
+    """Extend an alignment beyond an end until it gets no better.
+
+    Return the bases used in the query and the reference, and the operations.
+    """
+    if extender.window == 0:
+        return 0, 0, 0
+    if direction == _LEFT:
+        query_bases = query_at - bounds.query_begins[alignment]
+        reference_bases = reference_at - bounds.reference_begins[alignment]
+        query_at, reference_at = query_at - 1, reference_at - 1
+    else:
+        query_bases = bounds.query_ends[alignment] - query_at
+        reference_bases = bounds.reference_ends[alignment] - reference_at
     return extend_until_drop(
         extender.sequences.query,
         extender.sequences.reference,
-        tile,
+        tile_at(query_at, query_bases, reference_at, reference_bases, direction),
         extender.costs,
         extender.window,
         extender.scratch,

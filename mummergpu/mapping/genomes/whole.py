@@ -13,9 +13,8 @@ import numpy as np
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.genomes.anchors import Sequences
-from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.finishing import Places, finish_alignments, join_strands
+from mummergpu.mapping.genomes.columns import GenomeAlignments, Sequences
+from mummergpu.mapping.genomes.finishing import RecordBounds, finish_alignments, join_strands
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds
@@ -36,15 +35,7 @@ _Found = tuple[int, int, int, OperationArray]
 
 
 class MatrixTooLargeError(Exception):
-    """The matrix of a query and a record is too large.
-
-    Parameters
-    ----------
-    query : str
-        The name of the query.
-    message : str
-        What is wrong.
-    """
+    """The matrix of a query, which is named, and a record is too large; the message says why."""
 
     def __init__(self, query: str, message: str) -> None:
         super().__init__(query, message)
@@ -55,19 +46,8 @@ class MatrixTooLargeError(Exception):
 class WholeAligner:
     """Aligns blocks of queries from end to end; one thread calls it.
 
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : GenomeOptions
-        The scores.
-    strands : sequence of Strand
-        The strands of the queries. The one with the higher score is kept, the forward strand if
-        both have the same.
-    align : callable
-        Aligns two sequences.
-    check : callable
-        Tells whether two sequences are too long.
+    Of the strands, the one with the higher score is kept, the forward strand if both have the same.
+    `check` says what is wrong with the lengths of two sequences.
     """
 
     def __init__(
@@ -87,27 +67,10 @@ class WholeAligner:
     def align_block(
         self, block: QueryBlock, mems: BlockMems, map_function: Callable[..., Iterable[Any]] = map
     ) -> GenomeAlignments:
-        """Return the alignments of a block of queries.
+        """Return the alignments of a block of queries, which need no matches.
 
-        Parameters
-        ----------
-        block : QueryBlock
-            The queries.
-        mems : mapping of Strand to MemColumns
-            Not used: no matches are needed.
-        map_function : callable
-            Called like `map`, to share the work among threads.
-
-        Returns
-        -------
-        GenomeAlignments
-            One alignment of each query with each record, without the gaps at its ends; none if no
-            base of one lies on a base of the other.
-
-        Raises
-        ------
-        MatrixTooLargeError
-            If two sequences are too long.
+        There is one of each query with each record, without the gaps at its ends; none if no base
+        of one lies on a base of the other. `MatrixTooLargeError` is raised if two are too long.
         """
         codes = {
             strand: block.padded_codes
@@ -183,7 +146,7 @@ class WholeAligner:
             TracedEnds._make(columns),
             Sequences(codes, reference.padded_codes),
             self._options,
-            Places(
+            RecordBounds(
                 np.array(keys, dtype=np.int64).reshape(-1, 2),
                 block.offsets,
                 reference.record_starts,

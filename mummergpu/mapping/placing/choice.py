@@ -1,4 +1,7 @@
-"""Chooses the best placement of a template, and says how sure it is."""
+"""Chooses the best placement of each template: a single read, or mates that support each other.
+
+Choices among equal placements look random, but depend on nothing but the read's name.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,67 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
-    SCORE,
-    STATE,
-    STRAND,
+    UNIT,
     Candidates,
     Scoring,
     aligned_part,
+    is_rival,
     read_length,
 )
-from mummergpu.mapping.placing.log_odds import UNIT
+from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.mapping_quality import (
     ChosenPair,
     Odds,
     quality_of,
     rivals_of,
-    units_of,
+    score_fixed_of,
     weigh_pairs,
 )
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
-from mummergpu.mapping.placing.read_parts import is_rival
-from mummergpu.mapping.placing.tie_breaks import mix
+from mummergpu.mapping.placing.pairing import (
+    NOTHING,
+    Pairing,
+    Placing,
+    pair_penalty,
+    pairing_of,
+    partner_range,
+)
+from mummergpu.mapping.placing.refinement import Tops, refine_template, score_template
+from mummergpu.mapping.placing.rescue import DiagonalMarks, rescue_template
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.tiles.band import Scratch
+
+
+class Names(NamedTuple):
+    """The bytes of the names of reads, and where each name begins."""
+
+    letters: ByteArray
+    offsets: Int64Array
+
+
+@inline
+def hash_of_name(names: Names, read: int) -> np.uint64:
+    """Return the hash of a read's name (FNV-1a)."""
+    value = np.uint64(14695981039346656037)
+    for place in range(names.offsets[read], names.offsets[read + 1]):
+        value = (value ^ np.uint64(names.letters[place])) * np.uint64(1099511628211)
+    return value
+
+
+@inline
+def mix(name_hash: np.uint64, one: int, other: int) -> np.uint64:
+    """Return a number that looks random, for a choice among equals."""
+    number = name_hash ^ (np.uint64(one) * np.uint64(0x9E3779B97F4A7C15))
+    number ^= np.uint64(other) * np.uint64(0xC2B2AE3D27D4EB4F)
+    number ^= number >> np.uint64(29)
+    number *= np.uint64(0xBF58476D1CE4E5B9)
+    number ^= number >> np.uint64(32)
+    return number
+
 
 MIN_SCORE_OF_MATE: Final = 19
 """The least score of a read that forms a proper pair with its mate, and of another place that is
@@ -39,20 +78,11 @@ both."""
 
 
 class Choices(NamedTuple):
-    """What is chosen for each read of a block.
+    """What is chosen for each read of a block."""
 
-    Attributes
-    ----------
-    candidates : ndarray, dtype=int64, shape=(n_reads,)
-        The candidate, or -1.
-    qualities : ndarray, dtype=uint8, shape=(n_reads,)
-        Its mapping quality.
-    second_scores : ndarray, dtype=int32, shape=(n_reads,)
-        The best score of a rival of it (`read_parts.is_rival`), 0 if there is none.
-    """
-
-    candidates: Int64Array
-    qualities: ByteArray
+    candidates: Int64Array  # The candidate, or -1.
+    qualities: ByteArray  # Its mapping quality.
+    # The best score of a rival of it (`candidates.is_rival`), 0 if there is none.
     second_scores: Int32Array
 
 
@@ -68,7 +98,7 @@ def new_choices(read_count: int) -> Choices:
 @inline
 def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> int:
     """Return the score of a candidate without the bonus of the ends that it reaches."""
-    score = as_int64(table.numbers[row, SCORE])
+    score = as_int64(table.numbers[row, column.SCORE])
     begin, end = aligned_part(table, row)
     if begin == 0:
         score -= costs.end_bonus
@@ -80,68 +110,70 @@ def reported_score(table: Candidates, row: int, length: int, costs: Costs) -> in
 @inline
 def is_eligible(table: Candidates, row: int, length: int, costs: Costs, min_score: int) -> bool:
     """Return whether a candidate is alive, and its reported score is not below the least one."""
-    if table.numbers[row, STATE] == DEAD:
+    if table.numbers[row, column.STATE] == DEAD:
         return False
     return reported_score(table, row, length, costs) >= min_score
 
 
 @inline
 def best_single(
-    read: int, scoring: Scoring, min_score: int, table: Candidates, name_hash: np.uint64
+    read: int, placing: Placing, min_score: int, name_hash: np.uint64
 ) -> tuple[int, int]:
     """Return the best candidate of a read, as if it had no mate, and its score in units.
 
     Without one, it is -1 and `NOTHING`.
     """
+    scoring, table = placing.scoring, placing.table
     length, costs = read_length(scoring.reads, read), scoring.costs
     chosen, best, rank = as_int64(-1), as_int64(NOTHING), np.uint64(0)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        units = units_of(table, row)
-        if units < best or not is_eligible(table, row, length, costs, min_score):
+        score_fixed = score_fixed_of(table, row)
+        if score_fixed < best or not is_eligible(table, row, length, costs, min_score):
             continue
-        here = mix(name_hash, table.diagonals[row], table.numbers[row, STRAND])
-        if units > best or here > rank:
-            chosen, best, rank = as_int64(row), units, here
+        here = mix(name_hash, table.diagonals[row], table.numbers[row, column.STRAND])
+        if score_fixed > best or here > rank:
+            chosen, best, rank = as_int64(row), score_fixed, here
     return chosen, best
 
 
 @jit
 def best_pair(
     read: int,
-    scoring: Scoring,
+    placing: Placing,
     min_score: int,
-    pairing: Pairing,
-    table: Candidates,
     name_hash: np.uint64,
-    units_to_beat: int,
+    score_to_beat: int,
     other_best: int,
 ) -> tuple[int, int, int]:
-    """Return the best proper pair of a read and the next one, and its joint score in units.
+    """Return the best proper pair of a read and the next one, and their score in fixed point.
 
-    It is -1, -1 and `units_to_beat` if there is none of so many units; `other_best` are those of
+    It is -1, -1 and `score_to_beat` if there is none of so many units; `other_best` are those of
     the second mate's best candidate.
     """
+    scoring, pairing, table = placing
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
     costs = scoring.costs
     chosen, chosen_other = as_int64(-1), as_int64(-1)
-    joint, rank = as_int64(units_to_beat), np.uint64(0)
+    pair_score, rank = as_int64(score_to_beat), np.uint64(0)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        units = units_of(table, row)
+        score_fixed = score_fixed_of(table, row)
         # Even the best candidate of the mate would not make up for what is missing.
-        if units + other_best < joint or not is_eligible(table, row, length, costs, min_score):
+        if score_fixed + other_best < pair_score or not is_eligible(
+            table, row, length, costs, min_score
+        ):
             continue
         begin, end = partner_range(table, row, read, read + 1, scoring, pairing)
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
-            score = units + units_of(table, other) - penalty
-            if penalty < 0 or score < joint:
+            score = score_fixed + score_fixed_of(table, other) - penalty
+            if penalty < 0 or score < pair_score:
                 continue
             if not is_eligible(table, other, other_length, costs, min_score):
                 continue
             here = mix(name_hash, table.diagonals[row], table.diagonals[other])
-            if score > joint or here > rank:
-                chosen, chosen_other, joint, rank = as_int64(row), as_int64(other), score, here
-    return chosen, chosen_other, joint
+            if score > pair_score or here > rank:
+                chosen, chosen_other, pair_score, rank = as_int64(row), as_int64(other), score, here
+    return chosen, chosen_other, pair_score
 
 
 @inline
@@ -157,15 +189,13 @@ def second_score(table: Candidates, read: int, chosen: int, length: int, costs: 
 @jit
 def choose_template(
     template: int,
-    scoring: Scoring,
+    placing: Placing,
     min_score: int,
-    pairing: Pairing,
     odds: Odds,
     name_hash: np.uint64,
-    table: Candidates,
     choices: Choices,
 ) -> None:
-    """Choose the best joint placement of a template, and its mapping qualities.
+    """Choose the best placement of a template, and its mapping qualities.
 
     `name_hash` chooses among equals: mates have one name. In pseudo-code:
 
@@ -176,26 +206,25 @@ def choose_template(
         else: weigh the placements of the mate that has some    (`mapping_quality.rivals_of`)
         each mate whose score suffices takes its placement, with a quality
     """
+    scoring, pairing, table = placing
     reads, costs = scoring.reads, scoring.costs
     read, mates = template, pairing.mates
     # A proper pair is made with scores that are not reported otherwise.
     lowest = min(min_score, MIN_SCORE_OF_MATE)
-    chosen0, best0 = best_single(read, scoring, lowest, table, name_hash)
+    chosen0, best0 = best_single(read, placing, lowest, name_hash)
     chosen1, best1 = as_int64(-1), as_int64(NOTHING)
     if mates == 2:
-        chosen1, best1 = best_single(read + 1, scoring, lowest, table, name_hash)
+        chosen1, best1 = best_single(read + 1, placing, lowest, name_hash)
     is_proper = False
     total, rivals0, rivals1 = 1.0, (0.0, 0.0), (0.0, 0.0)
     if chosen0 >= 0 and chosen1 >= 0:
-        joint = best0 + best1 - pairing.unpaired * UNIT
+        pair_score = best0 + best1 - pairing.unpaired * UNIT
         if pairing.last_size > 0:
-            row, other, joint = best_pair(
-                read, scoring, lowest, pairing, table, name_hash, joint, best1
-            )
+            row, other, pair_score = best_pair(read, placing, lowest, name_hash, pair_score, best1)
             if row >= 0:
                 is_proper, chosen0, chosen1 = True, row, other
-        pair = ChosenPair(chosen0, chosen1, best0, best1, joint, is_proper)
-        total, rivals0, rivals1 = weigh_pairs(read, scoring, pairing, odds.weights, table, pair)
+        pair = ChosenPair(chosen0, chosen1, best0, best1, pair_score, is_proper)
+        total, rivals0, rivals1 = weigh_pairs(read, placing, odds.weights, pair)
     elif chosen0 >= 0:
         rivals0 = rivals_of(scoring, table, read, chosen0, best0, odds.weights)
         total = rivals0[0] + 1.0
@@ -216,3 +245,43 @@ def choose_template(
             choices.candidates[one] = chosen
             choices.qualities[one] = quality
             choices.second_scores[one] = second_score(table, one, chosen, length, costs)
+
+
+class PlacingRoom(NamedTuple):
+    """Memory of one thread: for tiles, `new_tops`, and `new_marks`."""
+
+    scratch: Scratch
+    tops: Tops
+    marks: DiagonalMarks
+
+
+@jit
+def map_templates(
+    scoring: Scoring,
+    names: Names,
+    limits: Limits,
+    of_block: Pairing,
+    odds: Odds,
+    room: PlacingRoom,
+    table: Candidates,
+    choices: Choices,
+) -> None:
+    """Choose a placement and a mapping quality for each read.
+
+    The table is what `candidate_search.find_candidates` wrote; scores with gaps are set, and the
+    candidates of rescued mates are added.
+    """
+    scratch, tops, margin = room.scratch, room.tops, limits.margin
+    for number in range((scoring.reads.offsets.size - 1) // of_block.mates):
+        pairing = pairing_of(of_block, number)
+        template, placing = number * pairing.mates, Placing(scoring, pairing, table)
+        pair_score = score_template(template, placing, tops)
+        pair_score = refine_template(template, placing, margin, scratch, tops, pair_score)
+        second = read_length(scoring.reads, template + pairing.mates - 1)
+        if pairing.mates == 2 and pairing.last_size > 0 and second > 0:
+            added = rescue_template(template, placing, limits, room.marks, pair_score)
+            if added > 0:
+                pair_score = score_template(template, placing, tops)
+                refine_template(template, placing, margin, scratch, tops, pair_score)
+        name_hash = hash_of_name(names, template)
+        choose_template(template, placing, limits.min_score, odds, name_hash, choices)

@@ -15,16 +15,9 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.candidates.candidates import (
-    LEFT_SHIFT,
-    RECORD,
-    RESCUE_ROWS,
-    RIGHT_SHIFT,
-    STRAND,
-    Candidates,
-)
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, UNIT, Candidates
 from mummergpu.mapping.placing.choice import Choices
-from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing, nearest_diagonal
 from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
@@ -133,11 +126,7 @@ class InsertSizes:
 
     @classmethod
     def of_user(
-        cls,
-        mean: float,
-        deviation: float,
-        max_size: int | None = None,
-        min_size: int | None = None,
+        cls, mean: float, deviation: float, max_size: int | None = None, min_size: int | None = None
     ) -> InsertSizes:
         """Return the distribution that a user describes; bounds are 4 deviations from the mean."""
         told = [one for one in (mean, deviation, max_size, min_size) if one is not None]
@@ -153,24 +142,13 @@ class InsertSizes:
             max_size = floor(mean + PROPER_DEVIATIONS * deviation + 0.5)
         return cls(mean, deviation, min_size, max_size)
 
-    def penalties(self, unpaired: int, unit: int) -> tuple[int, Int32Array]:
-        """Return what the size of a template takes from the score of a pair.
+    def penalties(self, unpaired: int) -> tuple[int, Int32Array]:
+        """Return the smallest size that has a penalty, and the penalty of each size from it on.
 
-        Parameters
-        ----------
-        unpaired : int
-            The penalty of mates that are not a proper pair, in points; no size costs more.
-        unit : int
-            The fractions of a point that the penalties are counted in.
-
-        Returns
-        -------
-        first : int
-            The smallest size that is listed, in bases.
-        penalties : ndarray, dtype=int32, shape=(n_sizes,)
-            The penalty of each size from `first` on.
+        `unpaired` is the penalty of mates that are not a proper pair, in points; no size costs
+        more. The penalties are in fixed point (`candidates.UNIT`).
         """
-        most = unpaired * unit
+        most = unpaired * UNIT
         bells = [(bell, *bell._bounds()) for bell in (self, *self.others)]
         first = min(least for _, least, _ in bells)
         values = np.full(max(last for *_, last in bells) + 1 - first, most, dtype=np.int32)
@@ -180,7 +158,7 @@ class InsertSizes:
                 deviations = abs(size - bell.mean) / bell.deviation
                 share = 2.0 * erfc(deviations / sqrt(2.0))
                 points = rarer - PAIR_POINTS * log(share) if share > 0 else unpaired
-                value = max(0, min(most, floor(points * unit + 0.5)))
+                value = max(0, min(most, floor(points * UNIT + 0.5)))
                 values[size - first] = min(value, values[size - first])
         return first, values
 
@@ -206,15 +184,7 @@ class InsertSizes:
 def estimate_insert_sizes(sizes: Int64Array) -> InsertSizes | None:
     """Return the distribution of the sizes of well placed pairs.
 
-    Parameters
-    ----------
-    sizes : ndarray, dtype=int64, shape=(n_pairs,)
-        The sizes in bases.
-
-    Returns
-    -------
-    InsertSizes or None
-        None if there are fewer than `MIN_PAIRS` of at most `MAX_BASES` bases.
+    It is None if there are fewer than `MIN_PAIRS` of at most `MAX_BASES` bases.
     """
     sizes = sizes[sizes <= MAX_BASES]
     if sizes.size < MIN_PAIRS:
@@ -291,14 +261,8 @@ def sizes_of_library(
 ) -> InsertSizes:
     """Return the distribution of measured templates, of the well placed ones if possible.
 
-    Parameters
-    ----------
-    measured : ndarray, dtype=int64, shape=(4, n_pairs)
-        What `measure_templates` writes.
-    orientation : str or None
-        How mates lie to each other; None for what most of these do.
-    later : ndarray, optional
-        The same of pairs that lie farther in, which may be those of another bell.
+    Both arrays are from `measure_templates`; the pairs of `later` lie farther in, and may be those
+    of another bell. `orientation` is None for that of most of these.
     """
     few = np.zeros(0, dtype=np.int64)
     for quality in (WELL_PLACED, BARELY_PLACED):
@@ -353,29 +317,17 @@ class Libraries:
 
 @frozen
 class PairSizes:
-    """What the sizes of libraries mean for the compiled functions.
+    """What the sizes of libraries mean for the compiled functions."""
 
-    Attributes
-    ----------
-    libraries : Libraries
-        The distributions.
-    numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
-        Of each library, in the order of the fields of `Pairing`: the least and the largest size
-        with a penalty; where the penalties begin; which ranges of proper sizes it has; which mates
-        are turned.
-    penalties : ndarray, dtype=int32
-        The penalty of each size from the least on, in units, of each library.
-    ranges : ndarray, dtype=int64, shape=(n_ranges, 2)
-        The least and the largest size of each range of proper pairs.
-    unpaired : int
-        The penalty of mates that are not a proper pair, in points.
-    """
-
-    libraries: Libraries
+    libraries: Libraries  # The distributions.
+    # Of each library, in the order of the fields of `Pairing`: the least and the largest size with
+    # a penalty; where the penalties begin; which ranges of proper sizes it has; which mates are
+    # turned; (n_libraries, LIBRARY_NUMBERS).
     numbers: Int64Array
-    penalties: Int32Array
+    penalties: Int32Array  # The penalty of each size from the least on, in units, of each library.
+    # The least and the largest size of each range of proper pairs; (n_ranges, 2).
     ranges: Int64Array
-    unpaired: int
+    unpaired: int  # The penalty of mates that are not a proper pair, in points.
 
     @classmethod
     def of_libraries(cls, libraries: Libraries, unpaired: int) -> PairSizes:
@@ -386,7 +338,7 @@ class PairSizes:
             if sizes is None:
                 rows.append([0] * LIBRARY_NUMBERS)
                 continue
-            first, own = sizes.penalties(unpaired, UNIT)
+            first, own = sizes.penalties(unpaired)
             behind = len(ranges)
             ranges = np.concatenate((ranges, np.array(sizes.proper, dtype=np.int64)))
             turns = TURNS[ORIENTATIONS.index(sizes.orientation)]
@@ -420,7 +372,7 @@ class PairSizes:
             *(self.penalties, self.ranges, mixed, self.numbers),
         )
 
-    def turned(self, blocks: Iterator[ReadBlock]) -> Iterator[ReadBlock]:
+    def reverse_complemented(self, blocks: Iterator[ReadBlock]) -> Iterator[ReadBlock]:
         """Yield blocks whose mates face each other; those that do not are turned around."""
         turns = self.numbers[:, -1]
         if not turns.any():
@@ -428,7 +380,7 @@ class PairSizes:
             return
         for block in blocks:
             own = turns[self.libraries_of(block)] if block.paired else turns[:1] * 0
-            yield block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block
+            yield (block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block)
 
 
 @inline
@@ -436,7 +388,9 @@ def outer_ends(table: Candidates, row: int, length: int) -> tuple[int, int]:
     """Return where a read begins and ends in the reference, with clipped bases."""
     diagonal = as_int64(table.diagonals[row])
     numbers = table.numbers
-    return diagonal + numbers[row, LEFT_SHIFT], diagonal + numbers[row, RIGHT_SHIFT] + length
+    return diagonal + numbers[row, column.LEFT_SHIFT], diagonal + numbers[
+        row, column.RIGHT_SHIFT
+    ] + length
 
 
 @jit
@@ -460,7 +414,7 @@ def measure_templates(
         quality = min(choices.qualities[read], choices.qualities[read + 1])
         if row < 0 or mate < 0 or quality < BARELY_PLACED:
             continue
-        if numbers[row, RECORD] != numbers[mate, RECORD]:
+        if numbers[row, column.RECORD] != numbers[mate, column.RECORD]:
             continue
         length, mate_length = (
             offsets[read + 1] - offsets[read],
@@ -470,11 +424,11 @@ def measure_templates(
         # lie where it is nearest.
         begin, end = outer_ends(table, row, length)
         other = behind = nearest_diagonal(table, row, mate, circles)
-        other = other + numbers[mate, LEFT_SHIFT]
-        behind = behind + numbers[mate, RIGHT_SHIFT] + mate_length
+        other = other + numbers[mate, column.LEFT_SHIFT]
+        behind = behind + numbers[mate, column.RIGHT_SHIFT] + mate_length
         # Orientations are FR, RF, FF and RR, as `ORIENTATIONS` numbers them.
-        is_forward = numbers[row, STRAND] == 0
-        if numbers[row, STRAND] != numbers[mate, STRAND]:
+        is_forward = numbers[row, column.STRAND] == 0
+        if numbers[row, column.STRAND] != numbers[mate, column.STRAND]:
             orientation = 0
             size = behind - begin if is_forward else end - other
             if size <= 0:

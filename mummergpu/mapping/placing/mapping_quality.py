@@ -1,7 +1,7 @@
 """Mapping qualities: how likely it is that another placement than the chosen one is right.
 
 A placement whose score is ``u`` units worse than the best has the weight ``exp(-u / scale)``
-(`log_odds`), so the chosen one is wrong with the probability
+(`candidates.likelihoods_of_scores`), so the chosen one is wrong with the probability
 
     error = weight of the rivals / weight of all placements
 
@@ -18,41 +18,49 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import min_loss
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
-    CREDIT,
-    SCORE,
+    BEST_QUALITY,
+    FARTHEST,
+    UNIT,
     Candidates,
     Scoring,
+    is_rival,
     read_length,
 )
-from mummergpu.mapping.placing.log_odds import BEST_QUALITY, FARTHEST, UNIT
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
-from mummergpu.mapping.placing.read_parts import is_rival
+from mummergpu.mapping.placing.pairing import NOTHING, Placing, pair_penalty, partner_range
 from mummergpu.mapping.placing.rescue import MAX_TRIES
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 
 class Odds(NamedTuple):
-    """What `log_odds.likelihoods_of_scores` and `log_odds.quality_thresholds` return."""
+    """What `candidates.likelihoods_of_scores` and `candidates.quality_thresholds` return."""
 
     weights: Float64Array
     thresholds: Float64Array
 
 
+# Of the eleven numbers below, those that follow from others have their derivation. The rest were
+# set by hand until, at qualities of 20 and of 1, no set of simulated reads had more wrong ones than
+# bwa mem's (benchmarks/results/mapping-accuracy-*.json). That is all that is known of them: which
+# other values were tried is not recorded, nor how sharp the optimum is.
+
 DOUBTFUL_LENGTH: Final = 70.0
 MAX_PAIRED_DOUBT: Final = 2.85
 """How many times likelier an error is than scores say, since they do not know the variants that
 make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
-for shorter ones, but not more than that."""
+for shorter ones, but not more than that, which reads of 51 bases have. Both were set by hand."""
 
 UNSUPPORTED_DOUBT: Final = 35.0
 FULL_DOUBT_LENGTH: Final = 50.0
 """The same for a read that no mate supports: so much that a lead of one base never gives a quality
-of 20, since one error at that base is enough to mislead. For reads of fewer bases it falls steeply
-with their length, to that of pairs: at 36 bases many have no better lead."""
+of 20, since one error at that base is enough to mislead. A lead of five points leaves an error of
+4**-5, so at least 10.3 are needed; that it is 35, a quality of 14, was set by hand. For reads of
+fewer bases it falls with the eighth power of their length, the least one with which it is that of
+pairs at 36 bases, where many have no better lead."""
 
 REPEAT_SIMILARITY_SHIFT: Final = 2
 REPEAT_COPIES: Final = 30.0
@@ -61,63 +69,66 @@ REPEAT_BASES: Final = 750.0
 without the support of a mate, of copies with so many bases of the read: the longer a read that
 copies share, the younger they are. Such copies come from pairs of others, so their number grows
 with the square. A placement that is worse counts as a part of a copy: the fourth root of its
-weight, so its units are shifted."""
+weight, so its score is shifted. All three were set by hand: 30 copies of a pair are 7.5 of a single
+read of 100 bases."""
 
 MAX_ERROR: Final = 0.3
 MAX_DOUBTED_ERROR: Final = 0.8
 """A placement that is likelier wrong than that, as scores say or as that is doubted, is one of
-several, and has a quality of 0."""
+several, and has a quality of 0. The first was set by hand. With the second, the doubt lets at most
+an error of 0.28 pass for pairs of 51 bases, and of 0.02 for a read that no mate supports."""
 
 UNSEEN_PLACES: Final = 300.0
 UNSEEN_OF_COPY: Final = 10.0
 """Where a read has so many matches that some are left out (`sequence.seed_rule`), so many places
 are reckoned with that have one difference more than all that are sure to be found: if none are
 sure, about as many as are looked at; else so many for each copy that is found. Those of a satellite
-are alike whether found or not, and the rare seed of a read of an old family tells it from all."""
+are alike whether found or not, and the rare seed of a read of an old family tells it from all. Both
+are orders of magnitude, which were not fitted."""
 
 Rivals = tuple[float, float]
 """The weight of other placements, and how many copies of the family they are."""
 
 
 @inline
-def units_of(table: Candidates, row: int) -> int:
+def score_fixed_of(table: Candidates, row: int) -> int:
     """Return the score of a candidate in units, with its credit."""
     numbers = table.numbers
-    return as_int64(numbers[row, SCORE]) * UNIT + as_int64(numbers[row, CREDIT])
+    return as_int64(numbers[row, column.SCORE]) * UNIT + as_int64(numbers[row, column.CREDIT])
 
 
 @inline
-def weight_of(units: int, weights: Float64Array) -> float:
+def weight_of(score_fixed: int, weights: Float64Array) -> float:
     """Return the weight of a placement that is so many units worse than the best."""
-    if units > FARTHEST:
+    if score_fixed > FARTHEST:
         return 0.0
-    return weights[max(0, units)]  # type: ignore[no-any-return]
+    return weights[max(0, score_fixed)]  # type: ignore[no-any-return]
 
 
 @inline
-def repeat_similarity_of(units: int, weights: Float64Array) -> float:
+def repeat_similarity_of(score_fixed: int, weights: Float64Array) -> float:
     """Return how much a placement so many units worse is of the best one's family, from 0 to 1."""
-    if units > FARTHEST:
+    if score_fixed > FARTHEST:
         return 0.0
-    return weight_of(units >> REPEAT_SIMILARITY_SHIFT, weights)
+    return weight_of(score_fixed >> REPEAT_SIMILARITY_SHIFT, weights)
 
 
 @inline
 def best_unseen(scoring: Scoring, table: Candidates, read: int) -> int:
     """Return the most units of a place of a read that was left out; `NOTHING` if none was."""
-    if table.complete[read] == ALL_FOUND:
+    if table.seeds_kept[read] == ALL_FOUND:
         return as_int64(NOTHING)
     costs = scoring.costs
     best = read_length(scoring.reads, read) * costs.match + 2 * costs.end_bonus
-    return (best - as_int64(table.complete[read]) * min_loss(costs)) * UNIT
+    return (best - as_int64(table.seeds_kept[read]) * min_loss(costs)) * UNIT
 
 
 @inline
 def unseen_places(table: Candidates, read: int, copies: float) -> float:
     """Return how many places of a read are reckoned with besides those of so many copies."""
-    if table.complete[read] == ALL_FOUND:
+    if table.seeds_kept[read] == ALL_FOUND:
         return 0.0
-    return UNSEEN_PLACES if table.complete[read] == 0 else max(1.0, UNSEEN_OF_COPY * copies)
+    return UNSEEN_PLACES if table.seeds_kept[read] == 0 else max(1.0, UNSEEN_OF_COPY * copies)
 
 
 @inline
@@ -136,9 +147,9 @@ def seen_rivals(
     total, copies = 0.0, 0.0
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         if is_rival(table, row, chosen, length):
-            units = best - units_of(table, row)
-            total += weight_of(units, weights)
-            copies += repeat_similarity_of(units, weights)
+            score_fixed = best - score_fixed_of(table, row)
+            total += weight_of(score_fixed, weights)
+            copies += repeat_similarity_of(score_fixed, weights)
     return total, copies
 
 
@@ -154,32 +165,22 @@ def rivals_of(
 
 
 class ChosenPair(NamedTuple):
-    """The placements of two mates that are chosen, and what others are compared with.
+    """The placements of two mates that are chosen, and what others are compared with."""
 
-    Attributes
-    ----------
-    row, other : int
-        The chosen candidates of both mates.
-    best, other_best : int
-        The units of each mate's best candidate, chosen or not.
-    joint : int
-        The units of the chosen pair, whose weight is 1.
-    is_proper : bool
-        Whether that is a proper pair: if so, only proper pairs are of its family.
-    """
-
+    # The chosen candidates of both mates.
     row: int
     other: int
+    # The units of each mate's best candidate, chosen or not.
     best: int
     other_best: int
-    joint: int
-    is_proper: bool
+    pair_score: int  # The units of the chosen pair, whose weight is 1.
+    is_proper: bool  # Whether that is a proper pair: if so, only proper pairs are of its family.
 
 
 class Unseen(NamedTuple):
     """The most units of a place of a read that was left out (`best_unseen`), and their number."""
 
-    units: int
+    score_fixed: int
     places: float
 
 
@@ -197,25 +198,20 @@ def unseen_pairs(
     has more places than are tried.
     """
     one, other = unseen
-    both = pair.joint - (one.units + other.units)
+    both = pair.pair_score - (one.score_fixed + other.score_fixed)
     rivals = with_unseen((0.0, 0.0), min(one.places, other.places), both, weights)
     if table.counts[read + 1] > MAX_TRIES:
-        worse = pair.joint - (one.units + pair.other_best)
+        worse = pair.pair_score - (one.score_fixed + pair.other_best)
         rivals = with_unseen(rivals, one.places, worse, weights)
     if table.counts[read] > MAX_TRIES:
-        worse = pair.joint - (other.units + pair.best)
+        worse = pair.pair_score - (other.score_fixed + pair.best)
         rivals = with_unseen(rivals, other.places, worse, weights)
     return rivals[0], rivals[1] if pair.is_proper else 0.0
 
 
 @jit
 def weigh_pairs(
-    read: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    weights: Float64Array,
-    table: Candidates,
-    pair: ChosenPair,
+    read: int, placing: Placing, weights: Float64Array, pair: ChosenPair
 ) -> tuple[float, Rivals, Rivals]:
     """Return the weights of all placements of a pair, and what places each mate elsewhere.
 
@@ -227,12 +223,13 @@ def weigh_pairs(
 
     and the copies of both mates' families are counted along with that.
     """
+    scoring, pairing, table = placing
     unseen0, unseen1 = best_unseen(scoring, table, read), best_unseen(scoring, table, read + 1)
     is_complete = unseen0 == NOTHING and unseen1 == NOTHING
     if is_complete and table.counts[read] == 1 and table.counts[read + 1] == 1:
         return 1.0, (0.0, 0.0), (0.0, 0.0)
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
-    joint = pair.joint
+    pair_score = pair.pair_score
     # Mates that are no pair are independent: the weights of their placements are multiplied.
     seen0 = seen_rivals(table, read, length, pair.row, pair.best, weights)
     seen1 = seen_rivals(table, read + 1, other_length, pair.other, pair.other_best, weights)
@@ -242,10 +239,10 @@ def weigh_pairs(
     sum1, copies1 = with_unseen(seen1, places1, pair.other_best - unseen1, weights)
     if pair.is_proper:
         copies0, copies1 = 0.0, 0.0
-    own0 = weight_of(pair.best - units_of(table, pair.row), weights)
-    own1 = weight_of(pair.other_best - units_of(table, pair.other), weights)
+    own0 = weight_of(pair.best - score_fixed_of(table, pair.row), weights)
+    own1 = weight_of(pair.other_best - score_fixed_of(table, pair.other), weights)
     apart = pair.best + pair.other_best - pairing.unpaired * UNIT
-    unpaired = weight_of(joint - apart, weights)
+    unpaired = weight_of(pair_score - apart, weights)
     total = unpaired * (sum0 + own0) * (sum1 + own1)
     others0 = unpaired * sum0 * (sum1 + own1)
     others1 = unpaired * (sum0 + own0) * sum1
@@ -254,8 +251,8 @@ def weigh_pairs(
         return total, (others0, copies0), (others1, copies1)
     # Pairs: each candidate of the first mate with those of the second that lie near enough.
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        units = units_of(table, row)
-        if joint - units - pair.other_best > FARTHEST:
+        score_fixed = score_fixed_of(table, row)
+        if pair_score - score_fixed - pair.other_best > FARTHEST:
             # Even with the best mate the pair weighs nothing.
             continue
         if row != pair.row and not is_rival(table, row, pair.row, length):
@@ -268,7 +265,7 @@ def weigh_pairs(
                 continue
             if other != pair.other and not is_rival(table, other, pair.other, other_length):
                 continue
-            worse = joint - (units + units_of(table, other) - penalty)
+            worse = pair_score - (score_fixed + score_fixed_of(table, other) - penalty)
             weight = weight_of(worse, weights)
             repeat_similarity = repeat_similarity_of(worse, weights) if pair.is_proper else 0.0
             total += weight

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mummergpu.input.circular_records import NO_CIRCLES
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
-    LEFT_SHIFT,
-    RECORD,
-    RIGHT_SHIFT,
-    STATE,
-    STRAND,
+    UNIT,
     Candidates,
     Scoring,
     circle_of,
     read_length,
 )
-from mummergpu.mapping.placing.log_odds import UNIT
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline
 
@@ -26,50 +22,36 @@ LIBRARY_NUMBERS: Final = 6
 
 
 class Pairing(NamedTuple):
-    """What is known about templates, and the sizes of those of pairs in bases.
+    """What is known about templates, and the sizes of those of pairs in bases."""
 
-    Attributes
-    ----------
-    mates : int
-        The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
-    rescue_rows : int
-        The rows that are kept free after the candidates of each read, for those of rescued mates.
-    unpaired : int
-        The penalty of mates that are not a proper pair, in points.
-    first_size, last_size : int
-        The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
-    penalty_begin : int
-        Where the penalty of the least size is.
-    range_begin, range_end : int
-        The ranges of sizes of proper pairs, at which mates are looked for.
-    turns : int
-        Which mates are searched turned around, so that both face each other: a bit for each.
-    penalties : ndarray, dtype=int32
-        The penalty of each size, in units.
-    ranges : ndarray, dtype=int64, shape=(n_ranges, 2)
-        The least and the largest size of each range.
-    libraries : ndarray, dtype=int64, shape=(n_templates,) or (0,)
-        The library of each template; empty if all are of the one above.
-    numbers : ndarray, dtype=int64, shape=(n_libraries, LIBRARY_NUMBERS)
-        The numbers from `first_size` to `turns` of each library.
-    circles : ndarray, dtype=int64
-        Those of `Target`.
-    """
-
-    mates: int
+    mates: int  # The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
+    # The rows that are kept free after the candidates of each read, for those of rescued mates.
     rescue_rows: int
-    unpaired: int
+    unpaired: int  # The penalty of mates that are not a proper pair, in points.
+    # The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
     first_size: int
     last_size: int
-    penalty_begin: int
+    penalty_begin: int  # Where the penalty of the least size is.
+    # The ranges of sizes of proper pairs, at which mates are looked for.
     range_begin: int
     range_end: int
+    # Which mates are searched turned around, so that both face each other: a bit for each.
     turns: int
-    penalties: Int32Array
-    ranges: Int64Array
+    penalties: Int32Array  # The penalty of each size, in units.
+    ranges: Int64Array  # The least and the largest size of each range; (n_ranges, 2).
+    # The library of each template; empty if all are of the one above; (n_templates,).
     libraries: Int64Array
+    # The numbers from `first_size` to `turns` of each library; (n_libraries, LIBRARY_NUMBERS).
     numbers: Int64Array
-    circles: Int64Array = NO_CIRCLES
+    circles: Int64Array = NO_CIRCLES  # Those of `Target`.
+
+
+class Placing(NamedTuple):
+    """What templates are placed by, and their candidates."""
+
+    scoring: Scoring
+    pairing: Pairing
+    table: Candidates
 
 
 @inline
@@ -110,7 +92,7 @@ def first_not_before(table: Candidates, first: int, end: int, strand: int, diago
     low, high = first, end
     while low < high:
         middle = (low + high) // 2
-        here = numbers[middle, STRAND]
+        here = numbers[middle, column.STRAND]
         if here < strand or (here == strand and diagonals[middle] < diagonal):
             low = middle + 1
         else:
@@ -122,16 +104,16 @@ def first_not_before(table: Candidates, first: int, end: int, strand: int, diago
 def are_facing(table: Candidates, row: int, other: int) -> bool:
     """Return whether candidates of two mates are on different strands of one record."""
     numbers = table.numbers
-    if numbers[row, RECORD] != numbers[other, RECORD]:
+    if numbers[row, column.RECORD] != numbers[other, column.RECORD]:
         return False
-    return bool(numbers[row, STRAND] != numbers[other, STRAND])
+    return bool(numbers[row, column.STRAND] != numbers[other, column.STRAND])
 
 
 @inline
 def nearest_diagonal(table: Candidates, row: int, other: int, circles: Int64Array) -> int:
     """Return the diagonal of a mate on the same record, of a circular one in the nearest copy."""
     diagonal = as_int64(table.diagonals[other])
-    circle = circle_of(circles, table.numbers[row, RECORD])
+    circle = circle_of(circles, table.numbers[row, column.RECORD])
     distance = diagonal - as_int64(table.diagonals[row])
     if circle > 0 and 2 * abs(distance) > circle:
         diagonal += -circle if distance > 0 else circle
@@ -148,12 +130,12 @@ def template_size(
     """
     diagonals, numbers = table.diagonals, table.numbers
     diagonal = nearest_diagonal(table, row, other, circles)
-    if numbers[row, STRAND] == 0:
-        begin = diagonals[row] + numbers[row, LEFT_SHIFT]
-        end = diagonal + numbers[other, RIGHT_SHIFT] + other_length
+    if numbers[row, column.STRAND] == 0:
+        begin = diagonals[row] + numbers[row, column.LEFT_SHIFT]
+        end = diagonal + numbers[other, column.RIGHT_SHIFT] + other_length
     else:
-        begin = diagonal + numbers[other, LEFT_SHIFT]
-        end = diagonals[row] + numbers[row, RIGHT_SHIFT] + length
+        begin = diagonal + numbers[other, column.LEFT_SHIFT]
+        end = diagonals[row] + numbers[row, column.RIGHT_SHIFT] + length
     return as_int64(end - begin)
 
 
@@ -176,7 +158,7 @@ def pair_penalty(
     table: Candidates, row: int, length: int, other: int, other_length: int, pairing: Pairing
 ) -> int:
     """Return the penalty of mates on different strands as a proper pair, in units; -1 if none."""
-    if table.numbers[row, RECORD] != table.numbers[other, RECORD]:
+    if table.numbers[row, column.RECORD] != table.numbers[other, column.RECORD]:
         return -1
     size = template_size(table, row, length, other, other_length, pairing.circles)
     if size < pairing.first_size or size > pairing.last_size:
@@ -190,7 +172,7 @@ def mate_diagonals(
 ) -> tuple[int, int]:
     """Return the first and the last diagonal of a mate without gaps in templates of some sizes."""
     diagonal = table.diagonals[row]
-    if table.numbers[row, STRAND] == 0:
+    if table.numbers[row, column.STRAND] == 0:
         return diagonal + smallest - other_length, diagonal + largest - other_length
     return diagonal + length - largest, diagonal + length - smallest
 
@@ -207,10 +189,10 @@ def partner_range(
     # Gaps move ends from their diagonals: both together by no more than one gap is looked for. The
     # size itself is compared later.
     gap = scoring.costs.max_gap
-    if circle_of(pairing.circles, table.numbers[row, RECORD]) > 0:
+    if circle_of(pairing.circles, table.numbers[row, column.RECORD]) > 0:
         # A mate may lie on the other side of the origin: all are compared.
         low, high = -_EVERYWHERE, _EVERYWHERE
-    strand = 1 - table.numbers[row, STRAND]
+    strand = 1 - table.numbers[row, column.STRAND]
     first = table.offsets[other_read]
     end = first + table.counts[other_read]
     begin = first_not_before(table, first, end, strand, low - gap)
@@ -218,25 +200,18 @@ def partner_range(
 
 
 @inline
-def best_partner(
-    table: Candidates,
-    row: int,
-    read: int,
-    other_read: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    field: int,
-) -> int:
+def best_partner(placing: Placing, row: int, read: int, other_read: int, field: int) -> int:
     """Return the most that a partner adds to a candidate in a proper pair, or `NOTHING`; in units.
 
     `field` says what counts of the partner: `candidates.SCORE` or `candidates.BOUND`.
     """
+    scoring, pairing, table = placing
     numbers = table.numbers
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, other_read)
     begin, end = partner_range(table, row, read, other_read, scoring, pairing)
     best = as_int64(NOTHING)
     for other in range(begin, end):
-        if numbers[other, STATE] != DEAD:
+        if numbers[other, column.STATE] != DEAD:
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
                 best = max(best, as_int64(numbers[other, field]) * UNIT - penalty)

@@ -1,4 +1,8 @@
-"""Looks for a read beside its mate, on the diagonals of a window on which it has a match."""
+"""Looks for a read beside its mate, on the diagonals of a window on which it has a match.
+
+The words of the read, eight bases each, are listed by a hash. Each word of the window is looked up,
+so that a diagonal takes no time unless there is something on it.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +11,131 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.input.circular_records import BEYOND
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import score_candidate
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
-    MARK,
     NOTHING_KNOWN,
     NUMBERS,
-    RECORD,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
+    UNIT,
     Candidates,
     Scoring,
     circle_of,
     read_length,
 )
 from mummergpu.mapping.options import Limits
-from mummergpu.mapping.placing.log_odds import UNIT
-from mummergpu.mapping.placing.marked_diagonals import (
-    DIAGONALS_AT_ONCE,
-    WORD_BASES,
-    DiagonalMarks,
-    list_words,
-    mark_diagonals,
-)
-from mummergpu.mapping.placing.pairing import Pairing, best_partner, mate_diagonals
-from mummergpu.runtime.jit import as_int64, inline, jit
+from mummergpu.mapping.placing.pairing import Placing, best_partner, mate_diagonals
+from mummergpu.runtime.arrays import ByteArray, Int16Array, Int64Array
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import differences_right
 from mummergpu.viterbi.recurrence.model import Costs
+
+WORD_BASES: Final = 8
+"""The bases of a match that is found."""
+
+HASH_BITS: Final = 12
+"""The bits of a hash: the table of so many words stays in the first cache."""
+
+MAX_PLACES: Final = 16
+"""Where a word has more places in a read, as in a read of a short repeat, all diagonals are marked:
+to look at each place of each word of the window would take far longer."""
+
+DIAGONALS_AT_ONCE: Final = 2048
+"""How many diagonals are marked at once."""
+
+MAX_NUMBER: Final = (1 << 15) - 1
+"""The largest number of a place of a read: then numbers begin again at 0."""
+
+_WORD_MASK: Final = (1 << 2 * WORD_BASES) - 1
+_HASH_FACTOR: Final = 0x9E35
+_NONE: Final = -1
+
+
+class DiagonalMarks(NamedTuple):
+    """Memory for the marks of one read."""
+
+    # The number of the last place of each hash. The places of a read are numbered on from those of
+    # the read before: smaller numbers are not of this read, so nothing has to be cleared.
+    last: Int16Array
+    before: Int16Array  # For each place the number of the one before it with the same hash.
+    marked: ByteArray  # 1 for each diagonal with a match, else 0.
+    numbers: Int64Array  # The number of the read's first place, and the one after its last.
+
+
+def new_marks(longest: int) -> DiagonalMarks:
+    """Return memory for the marks of reads of up to `longest` bases; no diagonal is marked."""
+    return DiagonalMarks(
+        np.full(1 << HASH_BITS, _NONE, dtype=np.int16),
+        np.empty(max(1, longest), dtype=np.int16),
+        np.zeros(DIAGONALS_AT_ONCE, dtype=np.uint8),
+        np.zeros(2, dtype=np.int64),
+    )
+
+
+@inline
+def hash_of(word: int) -> int:
+    """Return the hash of a word."""
+    return (word * _HASH_FACTOR & _WORD_MASK) >> 2 * WORD_BASES - HASH_BITS
+
+
+@inline
+def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
+    """Return a word with one more base at its end, and one less at its beginning.
+
+    `known` says how many of its bases, counted back from its end, are no breaks: the word is one
+    if `WORD_BASES` are.
+    """
+    return (word << 2 | code & 3) & _WORD_MASK, 0 if code == BREAK else known + 1
+
+
+@jit
+def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
+    """List the words of a read by their hashes, in place of those of another."""
+    last, before, begin = marks.last, marks.before, as_int64(marks.numbers[1])
+    if begin + length > MAX_NUMBER:
+        last[:] = _NONE
+        begin = as_int64(0)
+    marks.numbers[0], marks.numbers[1] = begin, begin + length
+    word, known = as_int64(0), as_int64(0)
+    for place in range(length):
+        word, known = lengthened(word, known, as_int64(codes[at + place]))
+        if known >= WORD_BASES:
+            here = as_index(hash_of(word))
+            first = place + 1 - WORD_BASES
+            before[first] = last[here]
+            last[here] = begin + first
+
+
+@jit
+def mark_diagonals(
+    reference: CodeArray, begin: int, end: int, low: int, high: int, marks: DiagonalMarks
+) -> None:
+    """Mark the diagonals on which the listed read has a match of a word.
+
+    The match lies in the range from `begin` to `end` of the joined reference, the diagonals in that
+    from `low` to `high`. Some are marked that have none, since words with the same hash are not
+    told apart, and all if a word has many places in the read.
+    """
+    last, before, marked = marks.last, marks.before, marks.marked
+    first_number = as_int64(marks.numbers[0])
+    word, known = as_int64(0), as_int64(0)
+    for position in range(begin, end):
+        word, known = lengthened(word, known, as_int64(reference[MARGIN + position]))
+        if known < WORD_BASES:
+            continue
+        number, places = as_int64(last[as_index(hash_of(word))]), as_int64(0)
+        while number >= first_number:
+            place = number - first_number
+            diagonal = position + 1 - WORD_BASES - place
+            if low <= diagonal < high:
+                marked[diagonal - low] = 1
+            number = as_int64(before[as_index(place)])
+            places += 1
+            if places > MAX_PLACES:
+                marked[: high - low] = 1
+                return
+
 
 MIN_RUN: Final = WORD_BASES
 """The fewest bases of a match on a diagonal that is looked at; a power of 2."""
@@ -101,14 +199,14 @@ def move_to_place(table: Candidates, read: int) -> bool:
     diagonals, numbers = table.diagonals, table.numbers
     first = offsets[read]
     end = first + counts[read]
-    strand, diagonal = numbers[end, STRAND], diagonals[end]
+    strand, diagonal = numbers[end, column.STRAND], diagonals[end]
     place = end
     while place > first and (
-        numbers[place - 1, STRAND] > strand
-        or (numbers[place - 1, STRAND] == strand and diagonals[place - 1] >= diagonal)
+        numbers[place - 1, column.STRAND] > strand
+        or (numbers[place - 1, column.STRAND] == strand and diagonals[place - 1] >= diagonal)
     ):
         place -= 1
-        if numbers[place, STRAND] == strand and diagonals[place] == diagonal:
+        if numbers[place, column.STRAND] == strand and diagonals[place] == diagonal:
             return False
     for row in range(end, place, -1):
         diagonals[row], diagonals[row - 1] = diagonals[row - 1], diagonals[row]
@@ -156,12 +254,12 @@ def add_diagonal(
         return 0
     # The row after the last is free.
     table.diagonals[row] = diagonal
-    numbers[row, STRAND] = window.strand
-    numbers[row, RECORD] = window.record
-    numbers[row, SEED_BEGIN] = shift + seed_begin
-    numbers[row, SEED_BASES] = seed_bases
+    numbers[row, column.STRAND] = window.strand
+    numbers[row, column.RECORD] = window.record
+    numbers[row, column.SEED_BEGIN] = shift + seed_begin
+    numbers[row, column.SEED_BASES] = seed_bases
     score_candidate(scoring, read, NOTHING_KNOWN, table, row)
-    return 1 if numbers[row, SCORE] >= MIN_RESCUED and move_to_place(table, read) else 0
+    return 1 if numbers[row, column.SCORE] >= MIN_RESCUED and move_to_place(table, read) else 0
 
 
 @jit
@@ -170,11 +268,9 @@ def rescue_mate(
 ) -> int:
     """Add the diagonals of a window with a good score to a read's candidates; return how many.
 
-    No diagonal is marked before or after.
+    The read's words are listed (`list_words`). No diagonal is marked before or after.
     """
-    reads, target = scoring.reads, scoring.target
-    begin, length = reads.offsets[read], read_length(reads, read)
-    codes = reads.reverse_codes if window.strand == 1 else reads.codes
+    target, length = scoring.target, read_length(scoring.reads, read)
     record_start = target.record_starts[window.record]
     record_end = target.record_ends[window.record]
     low = max(window.low, record_start - length + MIN_RUN)
@@ -184,7 +280,6 @@ def rescue_mate(
         low = max(window.low, record_start + BEYOND)
         high = min(window.high, record_start + BEYOND + circle)
     added = 0
-    list_words(codes, MARGIN + begin, length, marks)
     for first in range(low, high, DIAGONALS_AT_ONCE):
         end = min(first + DIAGONALS_AT_ONCE, high)
         mark_diagonals(
@@ -206,8 +301,8 @@ def best_marked(table: Candidates, read: int) -> int:
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     best, score = as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
-        here = as_int64(numbers[row, SCORE])
-        if numbers[row, MARK] != 0 and (best < 0 or here > score):
+        here = as_int64(numbers[row, column.SCORE])
+        if numbers[row, column.MARK] != 0 and (best < 0 or here > score):
             best, score = as_int64(row), here
     return best
 
@@ -225,40 +320,47 @@ def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
 
 @jit
 def rescue_template(
-    template: int,
-    scoring: Scoring,
-    limits: Limits,
-    pairing: Pairing,
-    marks: DiagonalMarks,
-    table: Candidates,
-    joint: int,
+    template: int, placing: Placing, limits: Limits, marks: DiagonalMarks, pair_score: int
 ) -> int:
     """Look for mates beside placements that have none, the best first; return how many are added.
 
-    `joint` is the best joint score so far, in units.
+    `pair_score` is the best score of the template so far, in fixed point.
     """
+    scoring, pairing, table = placing
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
-    costs = scoring.costs
+    reads, costs = scoring.reads, scoring.costs
     added = 0
     for mate in range(2):
         read, other = template + mate, template + 1 - mate
-        length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, other)
+        length, other_length = read_length(reads, read), read_length(reads, other)
         most = max_rescued_score(other_length, limits.seed_length, costs)
         # A placement is worth it if a mate beside it may come within the margin of the best pair,
         # and no candidate of the mate fits it as well as a rescued one could.
         for row in range(offsets[read], offsets[read] + counts[read]):
-            score = as_int64(numbers[row, SCORE])
-            numbers[row, MARK] = 0
-            if numbers[row, STATE] == DEAD or (score + most) * UNIT < joint - limits.margin * UNIT:
+            score = as_int64(numbers[row, column.SCORE])
+            numbers[row, column.MARK] = 0
+            if (
+                numbers[row, column.STATE] == DEAD
+                or (score + most) * UNIT < pair_score - limits.margin * UNIT
+            ):
                 continue
-            partner = best_partner(table, row, read, other, scoring, pairing, SCORE)
-            numbers[row, MARK] = 1 if partner < most * UNIT else 0
+            partner = best_partner(placing, row, read, other, column.SCORE)
+            numbers[row, column.MARK] = 1 if partner < most * UNIT else 0
+        listed = as_int64(-1)
         for _ in range(MAX_TRIES):
             row = best_marked(table, read)
             if row < 0 or not has_room(table, other):
                 break
-            numbers[row, MARK] = 0
-            strand, record = 1 - as_int64(numbers[row, STRAND]), as_int64(numbers[row, RECORD])
+            numbers[row, column.MARK] = 0
+            strand, record = (
+                1 - as_int64(numbers[row, column.STRAND]),
+                as_int64(numbers[row, column.RECORD]),
+            )
+            if strand != listed:
+                # The words of the mate on this strand, for all windows in which it is looked for.
+                codes = reads.codes if strand == 0 else reads.reverse_codes
+                list_words(codes, MARGIN + reads.offsets[other], other_length, marks)
+                listed = strand
             for number in range(pairing.range_begin, pairing.range_end):
                 least, most = pairing.ranges[number, 0], pairing.ranges[number, 1]
                 low, high = mate_diagonals(table, row, length, other_length, least, most)

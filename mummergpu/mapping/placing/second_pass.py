@@ -15,15 +15,9 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.records.record_arrays import NO_SPANS, in_order
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import min_loss
-from mummergpu.mapping.candidates.candidates import (
-    DEAD,
-    NUMBERS,
-    SCORE,
-    STATE,
-    Candidates,
-    no_candidates,
-)
+from mummergpu.mapping.candidates.candidates import DEAD, NUMBERS, Candidates, no_candidates
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
@@ -68,7 +62,7 @@ def list_badly_placed(
         is_bad = False
         for read in range(first, first + mates):
             chosen = choices.candidates[read]
-            score = table.numbers[chosen, SCORE] if chosen >= 0 else _NOT_PLACED
+            score = table.numbers[chosen, column.SCORE] if chosen >= 0 else _NOT_PLACED
             length = offsets[read + 1] - offsets[read]
             is_bad |= length > 0 and score < max_unseen(length, seed_length, costs)
         if is_bad:
@@ -80,18 +74,10 @@ def list_badly_placed(
 
 @frozen
 class DoubtfulReads:
-    """Reads of a block that may have a better place, with their mates.
+    """Reads of a block that may have a better place, with their mates."""
 
-    Attributes
-    ----------
-    numbers : ndarray, dtype=int64, shape=(n_doubtful,)
-        Which reads of the block they are, ascending.
-    candidates : Candidates
-        Their candidates, in memory of their own.
-    """
-
-    numbers: Int64Array
-    candidates: Candidates
+    numbers: Int64Array  # Which reads of the block they are, ascending.
+    candidates: Candidates  # Their candidates, in memory of their own.
 
     def part(self, first: int, end: int) -> DoubtfulReads:
         """Return a range of these reads, which parts no mates."""
@@ -101,7 +87,7 @@ class DoubtfulReads:
             table._replace(
                 offsets=table.offsets[first : end + 1],
                 counts=table.counts[first:end],
-                complete=table.complete[first:end],
+                seeds_kept=table.seeds_kept[first:end],
             ),
         )
 
@@ -113,9 +99,7 @@ def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads
     diagonals = np.empty(most, dtype=np.int64)
     rows = np.empty((most, NUMBERS), dtype=np.int32)
     count = copy_candidates(
-        candidates,
-        numbers,
-        Candidates(kept.offsets, kept.counts, diagonals, rows, kept.complete),
+        candidates, numbers, Candidates(kept.offsets, kept.counts, diagonals, rows, kept.seeds_kept)
     )
     found = kept._replace(diagonals=diagonals[:count], numbers=rows[:count])
     return DoubtfulReads(numbers, found)
@@ -129,13 +113,13 @@ def copy_candidates(table: Candidates, reads: Int64Array, copied: Candidates) ->
         first = table.offsets[reads[place]]
         copied.offsets[place] = end
         for row in range(first, first + table.counts[reads[place]]):
-            if table.numbers[row, STATE] != DEAD:
+            if table.numbers[row, column.STATE] != DEAD:
                 copied.diagonals[end] = table.diagonals[row]
                 for number in range(NUMBERS):
                     copied.numbers[end, number] = table.numbers[row, number]
                 end += 1
         copied.counts[place] = end - copied.offsets[place]
-        copied.complete[place] = table.complete[reads[place]]
+        copied.seeds_kept[place] = table.seeds_kept[reads[place]]
     copied.offsets[reads.size] = end
     return end
 

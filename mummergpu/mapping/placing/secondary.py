@@ -1,39 +1,41 @@
-"""Lists the other placements of reads, which become secondary alignments if the user wants them.
+"""The other alignments of a read: supplementary and secondary ones.
 
-They are all that are good enough, or the alternatives that the tag XA tells of, as bwa mem does: a
-few that are nearly as good. Each of those belongs to the alignment of its read, primary or
-supplementary, with which it shares more bases of the read; they are listed if they are not too
-many.
+The part of a read that its alignment clips may have a place of its own: a supplementary alignment.
+Secondary ones, if the user wants them, are all that are good enough, or the alternatives that the
+tag XA reports, as bwa mem does: a few that are nearly as good. Each of those belongs to the
+alignment of its read, primary or supplementary, with which it shares more bases of the read; they
+are listed if they are not too many.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    BOUND,
     DEAD,
-    GAPPED,
-    LEFT_QUERY_BASES,
-    LEFT_SHIFT,
-    MARK,
-    RIGHT_QUERY_BASES,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
     UNGAPPED,
+    UNIT,
     Candidates,
+    Interval,
     Scoring,
+    are_apart,
+    is_rival,
+    read_interval,
     read_length,
+    shared_bases,
 )
 from mummergpu.mapping.candidates.key_sort import SortRoom, sort_by_key
-from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.read_parts import read_interval, shared_bases
+from mummergpu.mapping.placing.choice import Choices, reported_score
+from mummergpu.mapping.placing.mapping_quality import (
+    Odds,
+    Rivals,
+    quality_of,
+    repeat_similarity_of,
+    weight_of,
+)
 from mummergpu.mapping.placing.refinement import refine
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.band import Scratch
@@ -50,31 +52,24 @@ Span = tuple[int, int]
 
 
 class Secondary(NamedTuple):
-    """The secondary alignments of a block.
+    """The secondary alignments of a block."""
 
-    Attributes
-    ----------
-    offsets : ndarray, dtype=int64, shape=(n_reads + 1,)
-        Where those of each read begin, and where those of the last read end.
-    leading : ndarray, dtype=int64, shape=(n_reads,)
-        How many of a read's come before its supplementary alignment.
-    candidates : ndarray, dtype=int64
-        Their candidates.
-    """
-
+    # Where those of each read begin, and where those of the last read end; (n_reads + 1,).
     offsets: Int64Array
-    leading: Int64Array
-    candidates: Int64Array
+    leading: Int64Array  # How many of a read's come before its supplementary alignment.
+    candidates: Int64Array  # Their candidates.
 
 
 @inline
 def reference_span(table: Candidates, row: int) -> Span:
     """Return the bases of the reference that a candidate aligns."""
     numbers = table.numbers
-    seed_begin = table.diagonals[row] + numbers[row, SEED_BEGIN]
-    seed_end = seed_begin + numbers[row, SEED_BASES]
-    begin = seed_begin + numbers[row, LEFT_SHIFT] - numbers[row, LEFT_QUERY_BASES]
-    return begin, seed_end + numbers[row, RIGHT_SHIFT] + numbers[row, RIGHT_QUERY_BASES]
+    seed_begin = table.diagonals[row] + numbers[row, column.SEED_BEGIN]
+    seed_end = seed_begin + numbers[row, column.SEED_BASES]
+    begin = seed_begin + numbers[row, column.LEFT_SHIFT] - numbers[row, column.LEFT_QUERY_BASES]
+    return begin, seed_end + numbers[row, column.RIGHT_SHIFT] + numbers[
+        row, column.RIGHT_QUERY_BASES
+    ]
 
 
 @inline
@@ -94,11 +89,13 @@ def is_place_listed(table: Candidates, read: int, row: int, reach: int) -> bool:
     for step in (-1, 1):
         other = row + step
         while offsets[read] <= other < offsets[read] + counts[read]:
-            if numbers[other, STRAND] != numbers[row, STRAND]:
+            if numbers[other, column.STRAND] != numbers[row, column.STRAND]:
                 break
             if abs(diagonals[other] - diagonals[row]) > reach:
                 break
-            if numbers[other, MARK] != 0 and are_at_one_place(span, reference_span(table, other)):
+            if numbers[other, column.MARK] != 0 and are_at_one_place(
+                span, reference_span(table, other)
+            ):
                 return True
             other += step
     return False
@@ -110,10 +107,10 @@ def refine_fully(
 ) -> None:
     """Score a candidate with gaps (`refine`), even if that was done as far as choices need it."""
     numbers = table.numbers
-    gapped = numbers[row, GAPPED]
+    gapped = numbers[row, column.GAPPED]
     refine(scoring, read, enough, scratch, table, row)
     # A flank whose gap was found before scores no better now, so `refine` does not see it again.
-    numbers[row, GAPPED] |= gapped
+    numbers[row, column.GAPPED] |= gapped
 
 
 @inline
@@ -146,14 +143,14 @@ def collect_others(
     count = as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
         is_chosen = row == chosen[0] or row == chosen[1]
-        numbers[row, MARK] = 1 if is_chosen else 0
-        if is_chosen or numbers[row, STATE] == DEAD:
+        numbers[row, column.MARK] = 1 if is_chosen else 0
+        if is_chosen or numbers[row, column.STATE] == DEAD:
             continue
-        if numbers[row, STATE] == UNGAPPED and numbers[row, BOUND] < enough:
+        if numbers[row, column.STATE] == UNGAPPED and numbers[row, column.BOUND] < enough:
             continue
         refine_fully(scoring, read, enough, scratch, table, row)
         if reported_score(table, row, length, costs) >= min_score:
-            keys[count], rows[count] = _MOST_SCORE - as_int64(numbers[row, SCORE]), row
+            keys[count], rows[count] = _MOST_SCORE - as_int64(numbers[row, column.SCORE]), row
             count += 1
     sort_by_key(room, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
@@ -165,7 +162,7 @@ def collect_others(
             break
         row = rows[place]
         if not is_place_listed(table, read, row, reach):
-            numbers[row, MARK] = 1
+            numbers[row, column.MARK] = 1
             rows[kept] = row
             kept += 1
     return kept
@@ -240,12 +237,7 @@ def alignment_competed_with(
 
 @inline
 def exceeds_limit(
-    table: Candidates,
-    read: int,
-    length: int,
-    costs: Costs,
-    chosen: int,
-    bounds: tuple[int, int],
+    table: Candidates, read: int, length: int, costs: Costs, chosen: int, bounds: tuple[int, int]
 ) -> bool:
     """Return whether a read surely has more alternatives than a number, by scores without gaps.
 
@@ -257,15 +249,15 @@ def exceeds_limit(
     apart = 2 * (length + 2 * costs.max_gap)
     last, strand, count = as_int64(0), as_int64(-1), as_int64(0)
     for row in range(offsets[read], offsets[read] + counts[read]):
-        if numbers[row, STRAND] == numbers[chosen, STRAND]:
+        if numbers[row, column.STRAND] == numbers[chosen, column.STRAND]:
             if abs(diagonals[row] - diagonals[chosen]) <= apart:
                 continue
         # A gap adds to the score, but that may be the bonus of an end that it reaches.
-        least = as_int64(numbers[row, SCORE]) - 2 * costs.end_bonus
-        if numbers[row, STATE] == DEAD or least < bounds[0]:
+        least = as_int64(numbers[row, column.SCORE]) - 2 * costs.end_bonus
+        if numbers[row, column.STATE] == DEAD or least < bounds[0]:
             continue
-        if numbers[row, STRAND] != strand or diagonals[row] - last > apart:
-            last, strand = diagonals[row], as_int64(numbers[row, STRAND])
+        if numbers[row, column.STRAND] != strand or diagonals[row] - last > apart:
+            last, strand = diagonals[row], as_int64(numbers[row, column.STRAND])
             count += 1
             if count > bounds[1]:
                 return True
@@ -329,3 +321,76 @@ def list_alternatives(
             if owner == 0:
                 secondary.leading[read] = of_primary
     secondary.offsets[table.counts.size] = filled
+
+
+MIN_CLIPPED: Final = 20
+"""The fewest clipped bases for which another alignment is looked for."""
+
+
+@inline
+def best_apart(
+    table: Candidates, read: int, length: int, aligned: Interval, costs: Costs, min_score: int
+) -> int:
+    """Return the best candidate of a read that aligns another part of it."""
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
+    best, score = as_int64(-1), as_int64(0)
+    for row in range(offsets[read], offsets[read] + counts[read]):
+        here = as_int64(numbers[row, column.SCORE])
+        if numbers[row, column.STATE] == DEAD or here <= score:
+            continue
+        if reported_score(table, row, length, costs) < min_score:
+            continue
+        if are_apart(aligned, read_interval(table, row, length)):
+            best, score = as_int64(row), here
+    return best
+
+
+@inline
+def rivals_of_part(
+    table: Candidates, read: int, length: int, row: int, weights: Float64Array
+) -> Rivals:
+    """Return the weights of the other candidates that align the part of the read that one does."""
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
+    score = as_int64(numbers[row, column.SCORE])
+    total, copies = 0.0, 0.0
+    for other in range(offsets[read], offsets[read] + counts[read]):
+        if is_rival(table, other, row, length):
+            score_fixed = (score - as_int64(numbers[other, column.SCORE])) * UNIT
+            total += weight_of(score_fixed, weights)
+            copies += repeat_similarity_of(score_fixed, weights)
+    return total, copies
+
+
+class Extra(NamedTuple):
+    """The supplementary alignment of each read: its candidate, -1 if it has none; its quality."""
+
+    candidates: Int64Array
+    qualities: ByteArray
+
+
+@jit
+def split_reads(
+    offsets: Int64Array,
+    table: Candidates,
+    choices: Choices,
+    costs: Costs,
+    min_score: int,
+    odds: Odds,
+    extra: Extra,
+) -> None:
+    """Choose for each read with a long clip a candidate that covers what is clipped."""
+    for read in range(offsets.size - 1):
+        extra.candidates[read], extra.qualities[read] = -1, 0
+        primary = choices.candidates[read]
+        if primary < 0:
+            continue
+        length = offsets[read + 1] - offsets[read]
+        aligned = read_interval(table, primary, length)
+        if max(aligned[0], length - aligned[1]) < MIN_CLIPPED:
+            continue
+        best = best_apart(table, read, length, aligned, costs, min_score)
+        if best >= 0:
+            rivals = rivals_of_part(table, read, length, best, odds.weights)
+            quality = quality_of(rivals, 1.0 + rivals[0], False, length, odds.thresholds)
+            extra.candidates[read] = best
+            extra.qualities[read] = quality

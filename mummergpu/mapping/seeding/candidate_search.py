@@ -8,16 +8,14 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.circular_records import BEYOND
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidate_scores import find_record, score_candidate
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
     NOTHING_KNOWN,
     NUMBERS,
-    RECORD,
-    SEED_BASES,
-    SEED_BEGIN,
-    STRAND,
     Candidates,
+    FoundCandidates,
     Reads,
     Scoring,
     SeedFreeFlank,
@@ -26,11 +24,10 @@ from mummergpu.mapping.candidates.candidates import (
     prefetch_bases,
     read_length,
 )
-from mummergpu.mapping.candidates.found_candidates import FoundCandidates
 from mummergpu.mapping.candidates.key_sort import SortRoom, new_sort_room, sort_by_key
 from mummergpu.mapping.options import Limits, MappingOptions
-from mummergpu.mapping.placing.joint_scores import Tops, new_tops
-from mummergpu.mapping.placing.pairing import Pairing, pairing_of
+from mummergpu.mapping.placing.pairing import Pairing, Placing, pairing_of
+from mummergpu.mapping.placing.refinement import Tops, new_tops
 from mummergpu.mapping.seeding.pruning import prune_template
 from mummergpu.mapping.seeding.windows import (
     ChosenBy,
@@ -42,13 +39,7 @@ from mummergpu.mapping.seeding.windows import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.scratch import ThreadArray
-from mummergpu.sequence.codes import (
-    BREAK,
-    MARGIN,
-    CodeArray,
-    Strand,
-    padded_reverse_complements,
-)
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
 MATCHES_AHEAD: Final = 32
@@ -100,14 +91,14 @@ def find_candidates(
     mates, filled = pairing.mates, 0
     for read in range(table.counts.size):
         prefetch_reference(seeds, read, read_length(scoring.reads, read), scoring.target.codes)
-        table.complete[read] = max(seeds.earlier.complete[read], seeds_of_read(seeds, read))
+        table.seeds_kept[read] = max(seeds.earlier.seeds_kept[read], seeds_of_read(seeds, read))
         filled = score_diagonals(seeds, read, scoring, beside, room, table, filled)
         filled += pairing.rescue_rows
         table.offsets[read + 1] = filled
         # The candidates of a template are the last ones of the table, so that it can be cut off.
         if prunes and (read + 1) % mates == 0:
-            own = pairing_of(pairing, read // mates)
-            filled = prune_template(read + 1 - mates, scoring, limits, own, room.tops, table)
+            placing = Placing(scoring, pairing_of(pairing, read // mates), table)
+            filled = prune_template(read + 1 - mates, placing, limits, room.tops)
 
 
 @inline
@@ -170,16 +161,16 @@ def score_diagonals(
         strand = 1 if key >= _STRAND_BIT else 0
         diagonal = key - _DIAGONAL_OFFSET - strand * _STRAND_BIT
         diagonals[filled] = diagonal
-        numbers[filled, STRAND] = strand
+        numbers[filled, column.STRAND] = strand
         record = find_record(scoring.target.record_starts, diagonal + seed_begin)
         circle = circle_of(scoring.target.circles, record)
         if circle > 0:
             # Another match may lie on the other side of the origin.
             behind = diagonal - scoring.target.record_starts[record] - BEYOND
             has_neighbour |= behind < max_gap or circle - behind <= max_gap
-        numbers[filled, RECORD] = record
-        numbers[filled, SEED_BEGIN] = seed_begin
-        numbers[filled, SEED_BASES] = seed_bases
+        numbers[filled, column.RECORD] = record
+        numbers[filled, column.SEED_BEGIN] = seed_begin
+        numbers[filled, column.SEED_BASES] = seed_bases
         # Where a gap can reach another match, flanks are not bounded by their lack of matches. An
         # unknown base ends matches too, but costs less than an edit: windows without one count.
         match_bases = (
@@ -247,7 +238,7 @@ def collect_earlier(
     """Append the earlier candidates of a read to its matches; return how many there are then."""
     diagonals, numbers = earlier.diagonals, earlier.numbers
     for row in range(earlier.offsets[read], earlier.offsets[read] + earlier.counts[read]):
-        keys[count] = diagonals[row] + _DIAGONAL_OFFSET + numbers[row, STRAND] * _STRAND_BIT
+        keys[count] = diagonals[row] + _DIAGONAL_OFFSET + numbers[row, column.STRAND] * _STRAND_BIT
         values[count] = _SCORED + row
         count += 1
     return count
@@ -319,11 +310,11 @@ class CandidateFinder:
         )
         return table
 
-    def spread(self, found: FoundCandidates, pairing: Pairing) -> Candidates:
+    def of_device(self, found: FoundCandidates, pairing: Pairing) -> Candidates:
         """Return candidates that a device has found, which are valid as those of `find`."""
         rescue_rows = pairing.rescue_rows
         table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
-        found.spread(rescue_rows, self._options.costs, table)
+        found.fill(rescue_rows, self._options.costs, table)
         return table
 
     def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:

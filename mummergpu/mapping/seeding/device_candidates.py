@@ -13,13 +13,19 @@ from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.cuda.stream_worker import Launcher
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.candidates.candidates import ALL_FOUND, NOTHING_KNOWN
-from mummergpu.mapping.candidates.found_candidates import CANDIDATE, FoundCandidates
+from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
+    CANDIDATE,
+    FARTHEST,
+    NOTHING_KNOWN,
+    UNIT,
+    FoundCandidates,
+    credits_of_qualities,
+)
 from mummergpu.mapping.options import MappingOptions
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT, credits_of_qualities
 from mummergpu.mapping.placing.pairing import Pairing
-from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
+from mummergpu.mapping.placing.secondary import MIN_CLIPPED
 from mummergpu.mapping.seeding.candidate_search import known_of_flanks
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.runtime.arrays import ByteArray
@@ -53,44 +59,19 @@ MAPPING_PROGRAM: Final = ProgramSource(
 
 
 class DeviceCandidates:
-    """Finds candidates as `candidate_search.CandidateFinder` does; several threads share one.
-
-    Parameters
-    ----------
-    reference : Reference
-        The reference.
-    options : MappingOptions
-        How to map.
-    """
+    """Finds candidates as `candidate_search.CandidateFinder` does; several threads share one."""
 
     def __init__(self, reference: Reference, options: MappingOptions) -> None:
         self._starts = np.ascontiguousarray(reference.record_starts, dtype=np.int64)
         self._ends = self._starts + reference.record_lengths
         self._options = options
         self._costs = np.array(options.costs, dtype=np.int32)
-        self._credits = credits_of_qualities(options.costs, True)
+        self._credits = credits_of_qualities(options.costs)
 
     def find(self, matches: ResidentMatches, block: ReadBlock, sizes: PairSizes) -> FoundCandidates:
-        """Return the candidates of a block that may matter.
+        """Return the candidates of a block that may matter, of matches of at least the seed length.
 
-        Parameters
-        ----------
-        matches : ResidentMatches
-            The matches of the block of at least the seed length.
-        block : ReadBlock
-            The reads.
-        sizes : PairSizes
-            The sizes of the templates of pairs.
-
-        Returns
-        -------
-        FoundCandidates
-            The candidates.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If they do not fit the device's memory.
+        `DeviceMemoryError` is raised if they do not fit the device's memory.
         """
         work = _CandidateWork(matches, self._options)
         reads = work.place_reads(block)
@@ -230,7 +211,7 @@ class _CandidateWork:
         self._launcher.scan(self._program, kept_counts, self._count, place)
         offsets = np.empty(self._count + 1, dtype=np.int64)
         worker.staging.copy_out(offsets, place)
-        complete = self._complete()
+        seeds_kept = self._seeds_kept()
         rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
         kept = worker.buffer("kept candidates", rows.nbytes)
         self._launch_on_warps(
@@ -245,19 +226,19 @@ class _CandidateWork:
         worker.stream.synchronize()
         worker.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
         self._launcher.report()
-        return FoundCandidates(offsets, rows, complete)
+        return FoundCandidates(offsets, rows, seeds_kept)
 
-    def _complete(self) -> ByteArray:
+    def _seeds_kept(self) -> ByteArray:
         """Copy to the host of how many seeds of each read all matches are there."""
-        complete = np.full(self._count, ALL_FOUND, dtype=np.uint8)
+        seeds_kept = np.full(self._count, ALL_FOUND, dtype=np.uint8)
         for matches in (self._matches.forward, self._matches.reverse):
             if matches.seeds:
                 seeds = np.empty(self._count, dtype=np.uint8)
                 self._worker.staging.copy_out(seeds, matches.seeds)
                 self._worker.stream.synchronize()
-                np.minimum(complete, seeds, out=complete)
+                np.minimum(seeds_kept, seeds, out=seeds_kept)
                 self._worker.stats.add_bytes(from_device=seeds.nbytes)
-        return complete
+        return seeds_kept
 
     def _launch_on_warps(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
         self._launcher.launch_on(self._program, kernel, WARP_LANES * items, arguments)

@@ -10,23 +10,22 @@ from __future__ import annotations
 
 from typing import Final
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    BOUND,
-    MARK,
+    FARTHEST,
     NUMBERS,
+    UNIT,
     Candidates,
-    Scoring,
     aligned_part,
     read_length,
 )
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import reported_score
-from mummergpu.mapping.placing.joint_scores import Tops, score_template
-from mummergpu.mapping.placing.log_odds import FARTHEST, UNIT
-from mummergpu.mapping.placing.mapping_quality import units_of
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, pair_penalty, partner_range
+from mummergpu.mapping.placing.mapping_quality import score_fixed_of
+from mummergpu.mapping.placing.pairing import NOTHING, Pairing, Placing, pair_penalty, partner_range
+from mummergpu.mapping.placing.refinement import Tops, score_template
 from mummergpu.mapping.placing.rescue import max_rescued_score
-from mummergpu.mapping.placing.split_reads import MIN_CLIPPED
+from mummergpu.mapping.placing.secondary import MIN_CLIPPED
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
 
@@ -40,35 +39,29 @@ highest possible, and without gaps."""
 
 
 @jit
-def prune_template(
-    template: int,
-    scoring: Scoring,
-    limits: Limits,
-    pairing: Pairing,
-    tops: Tops,
-    table: Candidates,
-) -> int:
+def prune_template(template: int, placing: Placing, limits: Limits, tops: Tops) -> int:
     """Drop the candidates of a template that do not matter; return where the next ones begin.
 
     Its candidates, scored without gaps, are the last ones of the table; those that are kept move
     together.
     """
+    pairing, table = placing.pairing, placing.table
     mates = pairing.mates
-    joint = score_template(template, scoring, pairing, table, tops)
-    units = best_units(template, table), as_int64(NOTHING)
+    pair_score = score_template(template, placing, tops)
+    score_fixed = best_score_fixed(template, table), as_int64(NOTHING)
     if mates == 2:
-        units = units[0], best_units(template + 1, table)
+        score_fixed = score_fixed[0], best_score_fixed(template + 1, table)
     for mate in range(mates):
-        mark_candidates(template, mate, scoring, limits, pairing, tops, units, joint, table)
+        mark_candidates(template, mate, placing, limits, tops, score_fixed, pair_score)
     return move_marked(template, pairing, table)
 
 
 @inline
-def best_units(read: int, table: Candidates) -> int:
+def best_score_fixed(read: int, table: Candidates) -> int:
     """Return the most units of a candidate of a read, `pairing.NOTHING` if it has none."""
     best = as_int64(NOTHING)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
-        best = max(best, units_of(table, row))
+        best = max(best, score_fixed_of(table, row))
     return best
 
 
@@ -76,18 +69,17 @@ def best_units(read: int, table: Candidates) -> int:
 def mark_candidates(
     template: int,
     mate: int,
-    scoring: Scoring,
+    placing: Placing,
     limits: Limits,
-    pairing: Pairing,
     tops: Tops,
-    units: tuple[int, int],
-    joint: int,
-    table: Candidates,
+    score_fixed: tuple[int, int],
+    pair_score: int,
 ) -> None:
     """Mark the candidates of a mate that may matter.
 
-    `units` are the most of a candidate of each mate, `joint` the best joint score in units.
+    `score_fixed` are the most of a candidate of each mate, `pair_score` in fixed point.
     """
+    scoring, pairing, table = placing
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     read = template + mate
     length = read_length(scoring.reads, read)
@@ -97,33 +89,27 @@ def mark_candidates(
         rescued = max_rescued_score(other_length, limits.seed_length, scoring.costs) * UNIT
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
-        by_bound, by_units = support_of(template, mate, row, scoring, pairing, tops, units, table)
-        most = as_int64(numbers[row, BOUND]) * UNIT + max(by_bound, rescued)
-        weighed = units_of(table, row) + max(by_units, rescued)
-        matters = most >= joint - limits.margin * UNIT or weighed >= joint - FARTHEST
-        numbers[row, MARK] = 1 if matters else 0
+        by_bound, by_units = support_of(template, mate, row, placing, tops, score_fixed)
+        most = as_int64(numbers[row, column.BOUND]) * UNIT + max(by_bound, rescued)
+        weighed = score_fixed_of(table, row) + max(by_units, rescued)
+        matters = most >= pair_score - limits.margin * UNIT or weighed >= pair_score - FARTHEST
+        numbers[row, column.MARK] = 1 if matters else 0
         has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
     # What aligns a long clip may score little, so all candidates matter then.
     if has_clip:
         for row in range(offsets[read], offsets[read] + counts[read]):
-            numbers[row, MARK] = 1
+            numbers[row, column.MARK] = 1
     else:
         mark_best(read, length, scoring.costs, table)
 
 
 @inline
 def support_of(
-    template: int,
-    mate: int,
-    row: int,
-    scoring: Scoring,
-    pairing: Pairing,
-    tops: Tops,
-    units: tuple[int, int],
-    table: Candidates,
+    template: int, mate: int, row: int, placing: Placing, tops: Tops, score_fixed: tuple[int, int]
 ) -> Support:
     """Return the most that the other mate adds to a candidate, as a proper pair or not."""
-    other_best = units[1 - mate]
+    scoring, pairing, table = placing
+    other_best = score_fixed[1 - mate]
     if pairing.mates == 1 or other_best == NOTHING:
         return 0, 0
     by_bound = (as_int64(tops.bounds[1 - mate]) - pairing.unpaired) * UNIT
@@ -136,9 +122,9 @@ def support_of(
         for other in range(begin, end):
             penalty = pair_penalty(table, row, length, other, other_length, pairing)
             if penalty >= 0:
-                bound = as_int64(table.numbers[other, BOUND]) * UNIT
+                bound = as_int64(table.numbers[other, column.BOUND]) * UNIT
                 by_bound = max(by_bound, bound - penalty)
-                by_units = max(by_units, units_of(table, other) - penalty)
+                by_units = max(by_units, score_fixed_of(table, other) - penalty)
     return by_bound, by_units
 
 
@@ -163,7 +149,7 @@ def mark_best(read: int, length: int, costs: Costs, table: Candidates) -> None:
                 best, best_row = score, as_int64(row)
         if best_row < 0:
             break
-        numbers[best_row, MARK] = 1
+        numbers[best_row, column.MARK] = 1
         last_score, last_row = best, best_row
 
 
@@ -179,7 +165,7 @@ def move_marked(template: int, pairing: Pairing, table: Candidates) -> int:
         end = begin + as_int64(counts[read])
         offsets[read] = filled
         for row in range(begin, end):
-            if numbers[row, MARK] != 0:
+            if numbers[row, column.MARK] != 0:
                 if row != filled:
                     diagonals[filled] = diagonals[row]
                     for number in range(NUMBERS):

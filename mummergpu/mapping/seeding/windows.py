@@ -21,7 +21,7 @@ from mummergpu.sequence.seed_rule import (
     ANYWHERE,
     NEAR,
     NEAR_EDITS,
-    SPREAD_BITS,
+    THINNING_BITS,
     SeedRoom,
     Seeds,
     disjoint_seeds,
@@ -88,22 +88,13 @@ class ReadCodes(NamedTuple):
 
 
 class ChosenBy(NamedTuple):
-    """What matches are chosen by, if a read has too many on a strand (`seed_rule`).
+    """What matches are chosen by, if a read has too many on a strand (`seed_rule`)."""
 
-    Attributes
-    ----------
-    window, distance : int
-        The bases of a window, and from one to the next.
-    most : int
-        The most matches that are all kept.
-    any_match : bool
-        Whether those count too that contain no window.
-    """
-
+    # The bases of a window, and from one to the next.
     window: int
     distance: int
-    most: int
-    any_match: bool = False
+    most: int  # The most matches that are all kept.
+    any_match: bool = False  # Whether those count too that contain no window.
 
 
 def chosen_matches(matches: MemColumns, reads: ReadCodes, by: ChosenBy) -> MemColumns:
@@ -149,11 +140,7 @@ def matches_of(matches: MemColumns, kept: npt.NDArray[np.bool_]) -> MemColumns:
 
 @jit
 def keep_chosen(
-    matches: MemColumns,
-    reads: ReadCodes,
-    by: ChosenBy,
-    room: SeedRoom,
-    kept: MemColumns,
+    matches: MemColumns, reads: ReadCodes, by: ChosenBy, room: SeedRoom, kept: MemColumns
 ) -> int:
     """Copy the matches that are chosen; return how many there are."""
     kept.offsets[0] = 0
@@ -169,10 +156,10 @@ def keep_chosen(
         if by.any_match and with_window > NEAR * by.most:
             is_complete &= count_near(matches, read, reads, by) <= NEAR * by.most
         # A read with few matches keeps all of them, so that its quality misses nothing.
-        seeds, sure = Seeds(0, by.window, by.distance, as_int64(0)), as_int64(ALL_SEEDS)
+        seeds, seeds_kept = Seeds(0, by.window, by.distance, as_int64(0)), as_int64(ALL_SEEDS)
         if not is_complete:
-            seeds, sure = choose_of_matches(matches, begin, behind, length, by, room)
-        kept.seeds[read] = sure
+            seeds, seeds_kept = choose_of_matches(matches, begin, behind, length, by, room)
+        kept.seeds[read] = seeds_kept
         for row in range(begin, behind):
             if is_complete:
                 is_kept = by.any_match or has_seed(matches, row, by.window, by.distance)
@@ -222,16 +209,16 @@ def has_taken(matches: MemColumns, row: int, seeds: Seeds, room: SeedRoom) -> bo
     seed = as_int64((start + seeds.step - 1) // seeds.step)
     end = start + matches.lengths[row]
     while seed < seeds.number and seed * seeds.step + seeds.bases <= end:
-        if room.taken[seed] != 0 and is_spread(seeds, diagonal + seed * seeds.step):
+        if room.taken[seed] != 0 and survives_thinning(seeds, diagonal + seed * seeds.step):
             return True
         seed += 1
     return False
 
 
 @inline
-def is_spread(seeds: Seeds, position: int) -> bool:
+def survives_thinning(seeds: Seeds, position: int) -> bool:
     """Return whether an occurrence of a seed counts."""
-    return bool(seeds.spread_below == 0 or thinning_hash(position) < seeds.spread_below)
+    return bool(seeds.thinning_below == 0 or thinning_hash(position) < seeds.thinning_below)
 
 
 @inline
@@ -247,7 +234,7 @@ def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: S
         diagonal = matches.reference_starts[row] - start
         seed = as_int64((start + seeds.step - 1) // seeds.step)
         while seed < seeds.number and seed * seeds.step + seeds.bases <= behind:
-            if is_spread(seeds, diagonal + seed * seeds.step):
+            if survives_thinning(seeds, diagonal + seed * seeds.step):
                 room.occurrences[seed] += 1
                 total += 1
             seed += 1
@@ -263,9 +250,9 @@ def choose_of_matches(
     number = windows.number
     count_seeds(matches, begin, end, windows, room)
     known = take_rarest(room, number, by.most)
-    sure = disjoint_seeds(windows, room)
+    seeds_kept = disjoint_seeds(windows, room)
     if by.distance != by.window:
-        return windows, sure
+        return windows, seeds_kept
     known = known if taken_occurrences(room, number) > 0 else as_int64(0)
     for fewer in range(number - 1, known, -1):
         longer = Seeds(fewer, length // fewer, length // fewer, as_int64(0))
@@ -274,12 +261,12 @@ def choose_of_matches(
     if known > 0:
         count_seeds(matches, begin, end, windows, room)
         take_rarest(room, number, by.most)
-        return windows, sure
-    return spread_of_matches(matches, begin, end, length, windows, by, room), sure
+        return windows, seeds_kept
+    return thinned_matches(matches, begin, end, length, windows, by, room), seeds_kept
 
 
 @jit
-def spread_of_matches(
+def thinned_matches(
     matches: MemColumns,
     begin: int,
     end: int,
@@ -296,7 +283,7 @@ def spread_of_matches(
         first = as_int64(0)
         while room.occurrences[first] == 0:
             first += 1
-        below = as_int64(1 << SPREAD_BITS)
+        below = as_int64(1 << THINNING_BITS)
         while below > 1:
             count_seeds(matches, begin, end, Seeds(number, bases, bases, below), room)
             if room.occurrences[first] <= by.most:

@@ -3,19 +3,107 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.block_text import BlockText, RowFormat
+from mummergpu.matching.row_order import join_blocks
+from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.codes import CodeArray, Strand
 from mummergpu.sequence.mems import MemColumns
 
 if TYPE_CHECKING:
     from mummergpu.cuda.resident_matches import ResidentMatches
-    from mummergpu.index.kmer_page import KmerPage
+    from mummergpu.index.kmer_table import KmerPage
     from mummergpu.matching.device_columns import DeviceColumns, RecordPlaces
+
+
+TextArray = ByteArray
+
+
+@frozen
+class RowFormat:
+    """What a backend must know to write headers and rows as the formatter of the output does.
+
+    Attributes
+    ----------
+    record_starts : ndarray, dtype=int64, shape=(n_records,)
+        Where each record begins in the joined reference.
+    buckets : ndarray, dtype=int32
+        The last record that starts at or before each bucket of positions, and one bucket more.
+    bucket_shift : int
+        The binary logarithm of the positions in a bucket.
+    record_names : ndarray, dtype=uint8
+        The names of the records, one after the other.
+    record_name_offsets : ndarray, dtype=int64, shape=(n_records + 1,)
+        Where each name begins, and where the last one ends.
+    head_bytes : int
+        The bytes before the numbers of a row: the record's name and the blanks around it, or 0
+        if rows have no names.
+    forward_coordinates : bool
+        Whether query positions of reverse matches are given on the forward strand.
+    show_query_lengths : bool
+        Whether headers end with the length of the query.
+    piece_bytes : int
+        The most bytes of a piece of text.
+    new_piece : callable
+        Returns an array for a piece of the given size, at most `piece_bytes`; any thread may call
+        it.
+    with_columns : bool
+        Whether the matches are also needed as columns.
+    """
+
+    record_starts: Int64Array
+    buckets: Int32Array
+    bucket_shift: int
+    record_names: TextArray
+    record_name_offsets: Int64Array
+    head_bytes: int
+    forward_coordinates: bool
+    show_query_lengths: bool
+    piece_bytes: int
+    new_piece: Callable[[int], TextArray]
+    with_columns: bool = False
+
+
+@frozen
+class BlockText:
+    """The text of a block's matches.
+
+    Attributes
+    ----------
+    pieces : sequence of ndarray, dtype=uint8
+        The text, from one piece to the next; a line may lie in two pieces.
+    mems : mapping of Strand to MemColumns
+        The matches as columns, on each strand that was searched, if the format asks for them; else
+        empty.
+    """
+
+    pieces: Sequence[TextArray]
+    count: int
+    mems: Mapping[Strand, MemColumns] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the text."""
+        return sum(piece.size for piece in self.pieces)
+
+
+def join_texts(one: BlockText, other: BlockText) -> BlockText:
+    """Append the text of a block to that of the block before it."""
+    mems = {strand: join_blocks(one.mems[strand], other.mems[strand]) for strand in one.mems}
+    return BlockText([*one.pieces, *other.pieces], one.count + other.count, mems)
+
+
+class QueryCodes(NamedTuple):
+    """The bases of a block of queries on the strand that is searched."""
+
+    codes: CodeArray  # The codes, with margins in the k-mer search and without in the tree search.
+    # Where each query begins, and where the last one ends, not counting margins; (n_queries + 1,).
+    offsets: Int64Array
+
 
 IndexedPart = TypeVar("IndexedPart")
 Result = TypeVar("Result")
@@ -23,43 +111,22 @@ Result = TypeVar("Result")
 
 @frozen
 class WorkSizes:
-    """The amounts of work that suit a backend.
+    """The amounts of work that suit a backend."""
 
-    Attributes
-    ----------
-    block_bases : int
-        About how many bases make a block of queries.
-    piece_bases : int
-        The number of starts that a piece of a long query owns.
-    long_query : int
-        A query of more bases than this is cut into pieces.
-    batch_bases : int
-        About how many bases of pieces one thread searches together.
-    max_rows : int
-        A block with more matches than this is cut in two, to limit the memory.
-    first_batch_bases : int
-        About how many bases of a block are searched together before it is known how many matches
-        the queries have.
-    """
-
-    block_bases: int
-    piece_bases: int
-    long_query: int
-    batch_bases: int
-    max_rows: int
+    block_bases: int  # About how many bases make a block of queries.
+    piece_bases: int  # The number of starts that a piece of a long query owns.
+    long_query: int  # A query of more bases than this is cut into pieces.
+    batch_bases: int  # About how many bases of pieces one thread searches together.
+    max_rows: int  # A block with more matches than this is cut in two, to limit the memory.
+    # About how many bases of a block are searched together before it is known how many matches the
+    # queries have.
     first_batch_bases: int
 
 
 class Backend(ABC, Generic[IndexedPart]):
-    """Finds the MEMs of blocks of queries on one kind of pages; several threads share one.
+    """Finds the MEMs of blocks of queries on one kind of pages; several threads share one."""
 
-    Attributes
-    ----------
-    name : str
-        The one in ``--backend``.
-    """
-
-    name: str
+    name: str  # The one in ``--backend``.
     sizes: WorkSizes
 
     @abstractmethod

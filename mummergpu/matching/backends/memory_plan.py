@@ -24,21 +24,11 @@ SMALLEST_BLOCK: Final = 1 << 16
 
 @frozen
 class MemoryPlan:
-    """A division of device memory.
+    """A division of device memory."""
 
-    Attributes
-    ----------
-    block_bases : int
-        The most bases of a block of queries.
-    search_bytes : int
-        The most bytes that the search of one block may use.
-    tree_bytes : int
-        The most bytes of the trees of a group of pages together.
-    """
-
-    block_bases: int
-    search_bytes: int
-    tree_bytes: int
+    block_bases: int  # The most bases of a block of queries.
+    search_bytes: int  # The most bytes that the search of one block may use.
+    tree_bytes: int  # The most bytes of the trees of a group of pages together.
 
 
 def usable_memory(free: int, limit: int | None) -> int:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend, WorkSizes
-from mummergpu.matching.merge import merge_pages
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.backends.interface import Backend, QueryCodes, WorkSizes
+from mummergpu.matching.row_order import merge_pages
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand, padded_reverse_complements
 from mummergpu.sequence.mems import MemColumns

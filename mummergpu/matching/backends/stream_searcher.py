@@ -14,7 +14,7 @@ from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.merge import join_blocks
+from mummergpu.matching.row_order import join_blocks
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand

@@ -2,9 +2,9 @@
 
 A MEM of at least `l` bases contains a k-mer that begins at a multiple of the query step in its
 query and at a listed position of the reference (`kmer_sampling`). The search looks up each such
-sample in the table of the reference's k-mers. It extends each occurrence to the left by less than
-a period of pairs, and then to the right. If the match reaches a period or more to the left, an
-earlier sample has found the same MEM. So every MEM is found exactly once. Long lists are sorted
+k-mer in the table of the reference's k-mers. It extends each occurrence to the left by less than
+a sampling step, and then to the right. If the match reaches a sampling step or more to the left,
+an earlier k-mer has found the same MEM. So every MEM is found exactly once. Long lists are sorted
 in such a way that occurrences of the last kind lie side by side (`kmer_order`): all of them are
 skipped at once.
 
@@ -12,7 +12,7 @@ Where the table lists picked k-mers (`sequence.picked_kmers`), those that are pi
 every step of a query are looked up. `seed_search` is the search of a mapper, which wants matches
 with whole windows of its reads, in bounded numbers.
 
-Samples are processed in batches. Each memory access is prefetched for a whole batch before
+K-mers are processed in batches. Each memory access is prefetched for a whole batch before
 its use: the table's offsets, then its positions, then the reference.
 """
 
@@ -24,39 +24,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_sampling import MAX_PERIOD
+from mummergpu.index.kmer_sampling import MAX_SAMPLING_STEP
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.pages import damage_error
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import UniqueBackend, WorkSizes
+from mummergpu.matching.backends.interface import QueryCodes, UniqueBackend, WorkSizes
 from mummergpu.matching.backends.paged_cpu import PagedCpuBackend
 from mummergpu.matching.kmer.lookup import (
-    DAMAGED,
-    DONE,
-    ROWS_FULL,
-    KmerLookup,
-    QuerySteps,
-    extend_at_most,
-    is_long_list,
-    lookup_of,
-)
-from mummergpu.matching.kmer.sample_batch import (
     BATCH,
     BATCH_NUMBERS,
+    DAMAGED,
     DAMAGED_HERE,
-    FOUND_BEFORE,
-    LEAD,
+    DONE,
+    KMER_OFFSET,
+    LEFT_LIMIT,
     LIST_BEGIN,
     LIST_END,
     PLACE,
     PLACES_AHEAD,
     QUERY_OF,
+    ROWS_FULL,
     ROWS_FULL_HERE,
+    KmerLookup,
+    QuerySteps,
+    extend_at_most,
     find_lists,
+    is_long_list,
+    lookup_of,
     next_batch,
     places_to_extend,
 )
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.row_order import (
     LEFT_BITS,
     START_BITS,
@@ -65,13 +62,7 @@ from mummergpu.matching.row_order import (
     sort_rows_of_queries,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    prefetch,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.sequence.extension import extend_right
@@ -81,7 +72,7 @@ if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
     from mummergpu.matching.kmer.unique import UniqueSearch
 
-assert MAX_PERIOD <= 1 << LEFT_BITS
+assert MAX_SAMPLING_STEP <= 1 << LEFT_BITS
 
 SIZES: Final = WorkSizes(
     block_bases=1 << 22,
@@ -97,10 +88,10 @@ matches is cut into parts that are about as large as `first_batch_bases` or larg
 MIN_ROOM: Final = 1 << 12
 """The least number of rows to allocate."""
 
-QUERY, SAMPLE, FILLED = range(3)
+QUERY, NEXT_PLACE, FILLED = range(3)
 STATE_NUMBERS: Final = 3
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
-query of the next sample, its position in the block, and the filled rows."""
+query of the next k-mer, its position in the block, and the filled rows."""
 
 
 class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
@@ -150,7 +141,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
     def _search_page(
         self, indexed: KmerPage, queries: QueryCodes, max_rows: int, counted: Counter[str]
     ) -> MemColumns | None:
-        """Return the MEMs whose first sample occurs in one part of the reference."""
+        """Return the MEMs whose first k-mer occurs in one part of the reference."""
         # Somewhat more rows than the last block needed; a wrong guess costs a copy of the rows.
         bases = int(queries.offsets[-1])
         room = min(MIN_ROOM + int(1.25 * self._rows_per_base * bases), max_rows)
@@ -172,7 +163,9 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
     ) -> MemColumns | None:
         """Return all MEMs of queries, or None if there are too many; begin with so many rows."""
         min_length = self.minimum_length
-        steps = QuerySteps(min_length, indexed.query_step(min_length), indexed.period(min_length))
+        steps = QuerySteps(
+            min_length, indexed.query_step(min_length), indexed.sampling_step(min_length)
+        )
         lookup = lookup_of(indexed)
         counts = np.zeros(queries.offsets.size, dtype=np.int64)
         state = np.zeros(STATE_NUMBERS, dtype=np.int64)
@@ -190,7 +183,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
         filled = int(state[FILLED])
         np.cumsum(counts, out=counts)
         rows = MemRows(*(column[:filled] for column in rows))
-        if indexed.table.sampling.leads > 1:
+        if indexed.table.sampling.kmers_of_window > 1:
             sort_rows_of_queries(counts, rows)
         return MemColumns(counts, *rows)
 
@@ -210,57 +203,57 @@ def kmer_kernel(
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
     each query is added to its count.
     """
-    query, at, filled = as_int64(state[QUERY]), as_int64(state[SAMPLE]), state[FILLED]
+    query, at, filled = as_int64(state[QUERY]), as_int64(state[NEXT_PLACE]), state[FILLED]
     while query < queries.offsets.size - 1:
         # A batch takes three turns, for each of which the one before prefetches memory: its k-mers,
         # their lists, and the extension of their occurrences.
         size, query, at = next_batch(lookup, queries, steps, batch, query, at)
         if not find_lists(lookup, batch, size):
             return DAMAGED
-        for sample in range(size):
-            row = extend_sample(lookup, queries, steps, batch, sample, filled, rows)
+        for query_kmer in range(size):
+            row = extend_query_kmer(lookup, queries, steps, batch, query_kmer, filled, rows)
             if row < 0:
                 if row == DAMAGED_HERE:
                     return DAMAGED
-                # The next call begins with this sample, and the rows of earlier ones stay.
-                state[QUERY] = batch[sample, QUERY_OF]
-                state[SAMPLE] = batch[sample, PLACE]
+                # The next call begins with this k-mer, and the rows of earlier ones stay.
+                state[QUERY] = batch[query_kmer, QUERY_OF]
+                state[NEXT_PLACE] = batch[query_kmer, PLACE]
                 if lookup.picked_of > 0:
                     # The first span of which its k-mer was picked.
-                    state[SAMPLE] -= batch[sample, FOUND_BEFORE] - steps.period
+                    state[NEXT_PLACE] -= batch[query_kmer, LEFT_LIMIT] - steps.sampling_step
                 state[FILLED] = filled
                 return ROWS_FULL
-            counts[batch[sample, QUERY_OF]] += row - filled
+            counts[batch[query_kmer, QUERY_OF]] += row - filled
             filled = row
-    state[QUERY], state[SAMPLE], state[FILLED] = query, at, filled
+    state[QUERY], state[NEXT_PLACE], state[FILLED] = query, at, filled
     return DONE
 
 
 @inline
-def extend_sample(
+def extend_query_kmer(
     lookup: KmerLookup,
     queries: QueryCodes,
     steps: QuerySteps,
     batch: Int64Array,
-    sample: int,
+    query_kmer: int,
     filled: int,
     rows: MemRows,
 ) -> int:
-    """Write the MEMs for which this is the first sample; return where their rows end.
+    """Write the MEMs for which this is the first k-mer; return where their rows end.
 
     `ROWS_FULL_HERE` is returned if not all of them fit, and `DAMAGED_HERE` if a position is larger
     than the last one.
     """
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
-    kmer_length, lead = lookup.kmer_length, batch[sample, LEAD]
-    # Where a match reaches so far to the left, an earlier sample has found it.
-    found_before = batch[sample, FOUND_BEFORE]
-    at = batch[sample, PLACE]
-    query_begin = queries.offsets[batch[sample, QUERY_OF]]
-    query_end = queries.offsets[batch[sample, QUERY_OF] + 1]
-    max_left = min(found_before, at - query_begin)
+    kmer_length, kmer_offset = lookup.kmer_length, batch[query_kmer, KMER_OFFSET]
+    # Where a match reaches so far to the left, an earlier k-mer has found it.
+    left_limit = batch[query_kmer, LEFT_LIMIT]
+    at = batch[query_kmer, PLACE]
+    query_begin = queries.offsets[batch[query_kmer, QUERY_OF]]
+    query_end = queries.offsets[batch[query_kmer, QUERY_OF] + 1]
+    max_left = min(left_limit, at - query_begin)
     behind = at + kmer_length
-    places = places_to_extend(lookup, queries, batch, sample)
+    places = places_to_extend(lookup, queries, batch, query_kmer)
     place, stop = places.begin, places.skipped_begin
     row = filled
     while place < places.end:
@@ -273,9 +266,9 @@ def extend_sample(
                 return DAMAGED_HERE
             found = lookup.part_begin + position
             left = extend_at_most(
-                codes, MARGIN + at, reference, MARGIN + found, max_left, found_before
+                codes, MARGIN + at, reference, MARGIN + found, max_left, left_limit
             )
-            if left < lead or left == found_before:
+            if left < kmer_offset or left == left_limit:
                 continue
             length = left + kmer_length
             length += extend_right(
@@ -287,13 +280,15 @@ def extend_sample(
                 return ROWS_FULL_HERE
             # The key sorts by query start, then by reference start (`decode_rows`).
             rows.query_starts[row] = at - query_begin
-            rows.reference_starts[row] = (found_before - 1 - left) << START_BITS | (found - left)
+            rows.reference_starts[row] = (left_limit - 1 - left) << START_BITS | (found - left)
             rows.lengths[row] = length
             row += 1
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
     # Where matches of an ascending list begin at one place only, they ascend too.
-    is_sorted_by_bases = is_long_list(lookup, batch[sample, LIST_BEGIN], batch[sample, LIST_END])
-    if row - filled > 1 and (found_before - lead > 1 or is_sorted_by_bases):
+    is_sorted_by_bases = is_long_list(
+        lookup, batch[query_kmer, LIST_BEGIN], batch[query_kmer, LIST_END]
+    )
+    if row - filled > 1 and (left_limit - kmer_offset > 1 or is_sorted_by_bases):
         sort_rows(rows.reference_starts, rows.lengths, filled, row)
-    decode_rows(rows, filled, row, found_before)
+    decode_rows(rows, filled, row, left_limit)
     return row

@@ -9,23 +9,20 @@ from typing import Final, Self
 from mummergpu.cuda.device import AnyArray, Buffer, DeviceMemoryError, Program
 from mummergpu.cuda.resident_matches import ResidentMatches
 from mummergpu.errors import BackendError
-from mummergpu.index.kmer_page import KmerPage
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
-from mummergpu.matching.backends.interface import ResidentBackend
+from mummergpu.matching.backends.interface import BlockText, ResidentBackend, RowFormat
 from mummergpu.matching.backends.stream_searcher import WORD_BYTES, Result
-from mummergpu.matching.block_text import BlockText, RowFormat
 from mummergpu.matching.device_columns import ColumnParts, DeviceColumns, RecordPlaces
-from mummergpu.matching.kmer.cuda_arrays import KmerSearchContext, ResidentTable
-from mummergpu.matching.kmer.cuda_consumers import HandedOver, ResidentColumns
+from mummergpu.matching.kmer.cuda_consumers import DeviceText, HandedOver, ResidentColumns
 from mummergpu.matching.kmer.cuda_program import (
     KMER_PROGRAM,
     MOST_OCCURRENCES,
     SEED_PROGRAM,
     TEXT_KERNELS,
 )
-from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
-from mummergpu.matching.kmer.device_text import DeviceText
+from mummergpu.matching.kmer.cuda_search import KmerSearchContext, KmerStreamSearcher, ResidentTable
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.sequence.bit_planes import (
     BIT_PLANES_BYTES,
@@ -65,9 +62,9 @@ def _context_of(
         program,
         min(minimum_length, LONGEST_MATCH),
         page.query_step(minimum_length),
-        page.period(minimum_length),
-        page.sample_step or 0,
-        page.table.sampling.leads,
+        page.sampling_step(minimum_length),
+        page.window_bases or 0,
+        page.table.sampling.kmers_of_window,
         reference,
         tables,
         page.max_matches,
@@ -148,10 +145,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
             codes = pages[0].joined_reference
             total_bytes = codes.size + sum(page.table.byte_count for page in pages)
             try:
-                with (
-                    self._stats.stage("trees_to_device"),
-                    self._uploader.prepared(total_bytes),
-                ):
+                with self._stats.stage("trees_to_device"), self._uploader.prepared(total_bytes):
                     reference = self._place_reference(program, codes)
                     tables = [self._place_table(page) for page in pages]
             except DeviceMemoryError as error:
@@ -168,7 +162,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
                 self._place_records()
 
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
-        """Return this backend as one that searches its tables as a page says (`sample_step`).
+        """Return this backend as one that searches its tables as a page says (`window_bases`).
 
         Both share the device, the tables and the streams; this one is closed.
         """

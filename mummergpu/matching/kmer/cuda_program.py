@@ -8,7 +8,7 @@ from mummergpu.cuda.program import WARP_LANES, ProgramSource
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
 from mummergpu.sequence.picked_kmers import RANK_FACTOR, RANK_SALT, SHORTEST_WORD
-from mummergpu.sequence.seed_rule import NEAR, NEAR_EDITS, SPREAD_BITS, SPREAD_FACTOR
+from mummergpu.sequence.seed_rule import NEAR, NEAR_EDITS, THINNING_BITS, THINNING_FACTOR
 
 TILE_SAMPLES: Final = WARP_LANES
 """The samples that a warp searches at a time."""
@@ -45,8 +45,8 @@ _CONSTANTS: Final = (
     ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
     ("TILE_BYTES", TILE_BYTES),
     ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
-    ("SPREAD_BITS", SPREAD_BITS),
-    ("SPREAD_FACTOR", SPREAD_FACTOR),
+    ("THINNING_BITS", THINNING_BITS),
+    ("THINNING_FACTOR", THINNING_FACTOR),
     ("SHORTEST_WORD", SHORTEST_WORD),
     ("RANK_SALT", RANK_SALT),
     ("RANK_FACTOR", RANK_FACTOR),

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.cuda.device import Argument
+from mummergpu.cuda.device import Argument, Program
 from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.resident_matches import DeviceMems
+from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import MAX_TABLE_BASES
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.stream_searcher import (
@@ -21,12 +22,6 @@ from mummergpu.matching.backends.stream_searcher import (
     Result,
     StreamSearcher,
     UploadedBlock,
-)
-from mummergpu.matching.kmer.cuda_arrays import (
-    KmerSearchContext,
-    PackedQueries,
-    QuerySamples,
-    ResidentTable,
 )
 from mummergpu.matching.kmer.cuda_program import (
     COUNT_BYTES,
@@ -38,11 +33,91 @@ from mummergpu.matching.kmer.cuda_program import (
     TILE_BYTES,
     TILE_SAMPLES,
 )
-from mummergpu.matching.merge import merge_pages
+from mummergpu.matching.row_order import merge_pages
+from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.bit_planes import PADDING_BYTES, PADDING_WORDS, WORD_BASES, bit_planes_bytes
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.seed_rule import ANYWHERE
+
+
+@frozen
+class ResidentTable:
+    """The k-mer table of a part of the reference, on the device."""
+
+    # The addresses of its arrays.
+    offsets: int
+    positions: int
+    part_begin: int  # Where the part begins in the reference.
+    sampling: KmerSampling
+    # Longer lists are sorted by so many bases before each position (`KmerTable`).
+    longest_ascending: int
+    ordered_bases: int
+
+
+@frozen
+class KmerSearchContext:
+    """The data that all searches of a run share."""
+
+    program: Program
+    # The fewest bases of a MEM, and the distances from one sample to the next and from one pair of
+    # a MEM to the next (`kmer_sampling`), all in bases.
+    minimum_length: int
+    step: int
+    sampling_step: int
+    # A MEM has a whole window of so many bases (`KmerPage.window_bases`); 0 for all MEMs.
+    window: int
+    kmers_of_window: int  # The places of a window, its last k-mers, of which one is listed.
+    reference: int  # The address of the joined reference, as bit planes.
+    tables: Sequence[ResidentTable]
+    # Where a query has more matches, with a window if there is one, its seeds are chosen
+    # (`seed_rule`).
+    max_matches: int | None
+    # Whether matches may be left out that are not unique in the reference (`KmerPage`).
+    only_unique: bool = False
+
+    @property
+    def is_for_mapping(self) -> bool:
+        """Whether the matches are a mapper's, in any order (`KmerPage.is_for_mapping`)."""
+        return self.window > 0 or self.max_matches is not None
+
+    def arguments(self, table: ResidentTable) -> tuple[Argument, ...]:
+        """Return the kernel arguments for a table and the reference."""
+        return (
+            *(table.offsets, table.positions, table.part_begin, self.reference),
+            np.uint32(table.sampling.kmer_length),
+            np.uint32(table.longest_ascending),
+            np.uint32(table.ordered_bases),
+            np.uint32(table.sampling.picked_of),
+        )
+
+
+@frozen
+class QuerySamples:
+    """The samples of the windows of each query of a block, on the device."""
+
+    count: int
+    placed: int  # The address of the samples (``PlacedSample`` of the kernels).
+    # The address of the array that says how many samples all queries before each one have.
+    firsts: int
+
+
+@frozen
+class PackedQueries:
+    """A block of queries on the device, packed as bit planes."""
+
+    # The number of queries, and the number of their bases together.
+    count: int
+    base_count: int
+    offsets: int  # The address of the array that says where each query begins.
+    bit_planes: int  # The address of their bases, as bit planes.
+    # The address of the array that names, for each word, the query of its first base.
+    queries_of_words: int
+    # The samples of each query; None if their steps are those of the block, or each table has its
+    # own.
+    samples: QuerySamples | None
+    continues: bool = False  # Whether queries go on behind their ends (`QueryBlock`).
+
 
 QUERY_OF_WARP: Final = 512
 """A warp marks the words of a query if the queries of the block have at least this many bases on
@@ -63,31 +138,17 @@ NO_LIMIT: Final = MAX_TABLE_BASES
 
 
 class _CountedMems(NamedTuple):
-    """How many MEMs the samples of a block find, and what the kernels that write them need.
+    """How many MEMs the samples of a block find, and what the kernels that write them need."""
 
-    Attributes
-    ----------
-    samples, tiles : int
-        The number of samples, and of tiles of `TILE_SAMPLES`.
-    searched : tuple
-        The arguments of the search.
-    kept : tuple of int
-        The addresses of the MEMs that tiles keep, and of the tiles.
-    frequent : tuple of int
-        The addresses of the samples with frequent k-mers, and of the counters.
-    counts : int
-        The address of the number of MEMs of each sample.
-    offsets : int
-        The address of the first row of each tile.
-    """
-
+    # The number of samples, and of tiles of `TILE_SAMPLES`.
     samples: int
     tiles: int
-    searched: tuple[Argument, ...]
-    kept: tuple[int, int]
+    searched: tuple[Argument, ...]  # The arguments that say what is searched.
+    kept: tuple[int, int]  # The addresses of the MEMs that tiles keep, and of the tiles.
+    # The addresses of the samples with frequent k-mers, and of the counters.
     frequent: tuple[int, int]
-    counts: int
-    offsets: int
+    counts: int  # The address of the number of MEMs of each sample.
+    offsets: int  # The address of the first row of each tile.
 
 
 class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
@@ -198,8 +259,14 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         index have k-mers of one length, and the same steps.
         """
         buffer, context = self.buffer, self.context
-        sample_bases = context.tables[0].sampling.sample_bases
-        sampling = (context.window, context.leads, context.step, context.period, sample_bases)
+        lookup_bases = context.tables[0].sampling.lookup_bases
+        sampling = (
+            context.window,
+            context.kmers_of_window,
+            context.step,
+            context.sampling_step,
+            lookup_bases,
+        )
         searched: tuple[Argument, ...] = (
             *(block.offsets, block.count),
             *map(np.uint32, sampling),
@@ -234,7 +301,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 *self._searched(table, queries),
                 *(queries.offsets, queries.count),
                 np.uint32(context.window or context.minimum_length),
-                np.uint32(context.leads),
+                np.uint32(context.kmers_of_window),
                 np.uint32(most if context.window else min(ANYWHERE * most, NO_LIMIT)),
                 *(np.uint32(most), choices, known, counters),
             ),
@@ -252,12 +319,12 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         samples = queries.samples or QuerySamples(self._step_count(table, queries), 0, 0)
         is_placed = context.window > 0 or samples.placed != 0
         # A picked k-mer begins at most this much later than its sample.
-        later = table.sampling.sample_bases - table.sampling.kmer_length
-        period = FARTHEST_KEPT - later if is_placed else context.period
+        later = table.sampling.lookup_bases - table.sampling.kmer_length
+        sampling_step = FARTHEST_KEPT - later if is_placed else context.sampling_step
         return (
             *(queries.bit_planes, samples.count, samples.placed),
-            *(np.uint32(context.step), np.uint32(period), np.uint32(context.window)),
-            *(np.uint32(context.leads), np.uint32(context.minimum_length)),
+            *(np.uint32(context.step), np.uint32(sampling_step), np.uint32(context.window)),
+            *(np.uint32(context.kmers_of_window), np.uint32(context.minimum_length)),
             # A match inside another one at the end of a piece may not be inside it after the end.
             np.uint32(context.only_unique and not queries.continues),
             *context.arguments(table),
@@ -266,7 +333,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def _step_count(self, table: ResidentTable, queries: PackedQueries) -> int:
         """Return the number of samples whose steps are those of the block."""
         # A block shorter than a k-mer has no samples: the division rounds down.
-        last = queries.base_count - table.sampling.sample_bases
+        last = queries.base_count - table.sampling.lookup_bases
         return max(0, last // self.context.step + 1)
 
     def _queries_on(self, strand: Strand) -> PackedQueries:
@@ -329,7 +396,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 (*counted.searched, *counted.kept, *rows),
             )
             self.launch("write_frequent_kmer_mems", (*counted.searched, *counted.frequent, *rows))
-            if context.period > context.step and not context.is_for_mapping:
+            if context.sampling_step > context.step and not context.is_for_mapping:
                 self._sort(queries.count, mems)
         return mems
 

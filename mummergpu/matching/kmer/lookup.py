@@ -1,4 +1,7 @@
-"""A table of k-mers as compiled functions take it, and the lists of it that are sorted by bases."""
+"""A table of k-mers as compiled functions take it, and batches of k-mers that are looked up in it.
+
+Each memory access is prefetched for a whole batch before its use.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.index.kmer_page import KmerPage
-from mummergpu.index.kmer_table import PositionArray
-from mummergpu.matching.query_codes import QueryCodes
-from mummergpu.runtime.arrays import ByteArray
+from mummergpu.index.kmer_table import KmerPage, PositionArray
+from mummergpu.matching.backends.interface import QueryCodes
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import (
@@ -20,6 +22,7 @@ from mummergpu.sequence.extension import (
     four_before,
     kmer_at,
 )
+from mummergpu.sequence.picked_kmers import picked_kmer
 
 ROWS_FULL, DONE, DAMAGED = range(3)
 """The reasons why a kernel stops: the next MEMs do not fit the rows, nothing is left to do, or a
@@ -30,39 +33,23 @@ UNBOUNDED_MATCHES: Final = 1 << 60
 
 
 class KmerLookup(NamedTuple):
-    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`).
+    """The table of a part of the reference, and the reference (`kmer_table.KmerTable`)."""
 
-    Attributes
-    ----------
-    offsets, positions : ndarray, dtype=uint32
-        The table; positions count from `part_begin`.
-    bases_beside : ndarray, dtype=uint8
-        Four bases beside each position (`KmerTable`).
-    beside_of_all : int
-        The bits of these bases that may be compared: 0 if they are not known.
-    kmer_length, part_begin : int
-        The bases of a k-mer, and where in the reference the part begins, 0-based.
-    last_position : int
-        The last position at which a whole k-mer of the reference can begin.
-    longest_ascending, ordered_bases : int
-        Longer lists are sorted by so many bases before each position.
-    picked_of : int
-        Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
-    reference : ndarray, dtype=uint8, shape=(n_bases + 2 * MARGIN,)
-        The codes of the whole reference with margins.
-    """
-
+    # The table; positions count from `part_begin`.
     offsets: PositionArray
     positions: PositionArray
-    bases_beside: ByteArray
-    beside_of_all: int
+    bases_beside: ByteArray  # Four bases beside each position (`KmerTable`).
+    beside_of_all: int  # The bits of these bases that may be compared: 0 if they are not known.
+    # The bases of a k-mer, and where in the reference the part begins, 0-based.
     kmer_length: int
     part_begin: int
-    last_position: int
+    last_position: int  # The last position at which a whole k-mer of the reference can begin.
+    # Longer lists are sorted by so many bases before each position.
     longest_ascending: int
     ordered_bases: int
+    # Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
     picked_of: int
-    reference: CodeArray
+    reference: CodeArray  # The codes of the whole reference with margins; (n_bases + 2 * MARGIN,).
 
 
 def lookup_of(page: KmerPage) -> KmerLookup:
@@ -84,54 +71,35 @@ def lookup_of(page: KmerPage) -> KmerLookup:
 
 
 class QuerySteps(NamedTuple):
-    """Where the samples of a search for all matches are: all in bases (`kmer_sampling`).
+    """Where the k-mers of a search for all matches are: all in bases (`kmer_sampling`)."""
 
-    Attributes
-    ----------
-    min_length : int
-        The fewest bases of a MEM.
-    step, period : int
-        The distances from one sample to the next and from one pair of a MEM to the next.
-    """
-
-    min_length: int
+    min_length: int  # The fewest bases of a MEM.
+    # The distances from one k-mer to the next and from one pair of a MEM to the next.
     step: int
-    period: int
+    sampling_step: int
 
 
-class SampleSteps(NamedTuple):
-    """Where the samples of a mapper are: all in bases (`kmer_sampling`).
+class SeedSteps(NamedTuple):
+    """Where the k-mers of a mapper are: all in bases (`kmer_sampling`)."""
 
-    Attributes
-    ----------
-    min_length : int
-        The fewest bases of a MEM.
-    step, period : int
-        The distances from one sample to the next and from one pair of a MEM to the next.
-    window, first_lead, last_lead : int
-        A MEM has a whole window of so many bases, whose samples begin after the first to the last
-        of its bases named; all 0 if samples need no window. With picked k-mers, the spans begin
-        there of which one is picked.
-    max_matches : int
-        Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
-    max_occurrences : int
-        How often seeds that are taken occur together at most.
-    seed, seed_step, seed_leads : int
-        The bases of a window of which seeds are chosen, from one to the next, and the places of a
-        seed of which one is listed: 1 with picked k-mers.
-    """
-
-    min_length: int
+    min_length: int  # The fewest bases of a MEM.
+    # The distances from one k-mer to the next and from one pair of a MEM to the next.
     step: int
-    period: int
+    sampling_step: int
+    # A MEM has a whole window of so many bases, whose k-mers begin after the first to the last of
+    # its bases named; all 0 if k-mers need no window. With picked k-mers, the spans begin there of
+    # which one is picked.
     window: int
-    first_lead: int
-    last_lead: int
+    first_offset: int
+    last_offset: int
+    # Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
     max_matches: int
-    max_occurrences: int
+    max_occurrences: int  # How often seeds that are taken occur together at most.
+    # The bases of a window of which seeds are chosen, from one to the next, and the places of a
+    # seed of which one is listed: 1 with picked k-mers.
     seed: int
     seed_step: int
-    seed_leads: int
+    kmers_of_seed: int
 
 
 @inline
@@ -155,11 +123,11 @@ def place_by_bases(
     list_end: int,
     behind_equal: bool,
 ) -> int:
-    """Return the first place of a list that is sorted by bases whose bases come after a sample's.
+    """Return the first place of a list that is sorted by bases whose bases come after a k-mer's.
 
-    So many bases before the sample are compared, of those by which the list is sorted. With
+    So many bases before the k-mer are compared, of those by which the list is sorted. With
     `behind_equal` it is the first place after those with the same bases, and else the first of
-    these. If a break is among the sample's bases, no place has the same bases, and the result does
+    these. If a break is among the k-mer's bases, no place has the same bases, and the result does
     not depend on `behind_equal`.
     """
     low, high = list_begin, list_end
@@ -184,7 +152,7 @@ def place_by_bases(
 def end_of_equal(
     lookup: KmerLookup, codes: CodeArray, at: int, bases: int, begin: int, list_end: int
 ) -> int:
-    """Return where the places end whose bases are a sample's (`place_by_bases`); they begin there.
+    """Return where the places end whose bases are a k-mer's (`place_by_bases`); they begin there.
 
     They are few of a long list mostly, so the steps to the end double from the first place on.
     """
@@ -209,7 +177,7 @@ class BasesBeside(NamedTuple):
 
 @inline
 def bases_beside(
-    lookup: KmerLookup, codes: CodeArray, at: int, lead: int, tail: int, is_sorted: bool
+    lookup: KmerLookup, codes: CodeArray, at: int, kmer_offset: int, tail: int, is_sorted: bool
 ) -> BasesBeside:
     """Return what tells where a k-mer with so many bases on both sides may lie.
 
@@ -223,7 +191,7 @@ def bases_beside(
         bits &= 0xFF >> 2 * (FOUR - min(tail, FOUR))
         at += lookup.kmer_length + FOUR
     else:
-        bits &= 0xFF << 2 * (FOUR - min(lead, FOUR))
+        bits &= 0xFF << 2 * (FOUR - min(kmer_offset, FOUR))
     found = int(four_before(codes, MARGIN + at))
     return BasesBeside(found & bits, bits)
 
@@ -267,7 +235,9 @@ def is_long_list(lookup: KmerLookup, begin: int, end: int) -> bool:
 
 
 @inline
-def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -> ListedPlaces:
+def listed_places(
+    lookup: KmerLookup, queries: QueryCodes, at: int, kmer_offset: int
+) -> ListedPlaces:
     """Return the part of the list of the k-mer at a place that so many bases before it precede.
 
     Where the list is not sorted by so many bases, it may be more. An end of -1 tells of damage.
@@ -281,10 +251,159 @@ def listed_places(lookup: KmerLookup, queries: QueryCodes, at: int, lead: int) -
     if begin > end or end > lookup.positions.size:
         return ListedPlaces(zero, as_int64(-1), zero, False)
     is_sorted = is_long_list(lookup, begin, end)
-    known = as_int64(min(lead, lookup.ordered_bases))
+    known = as_int64(min(kmer_offset, lookup.ordered_bases))
     if not is_sorted or known <= 0:
         return ListedPlaces(begin, end, zero, is_sorted)
     codes = queries.codes
     begin = place_by_bases(lookup, codes, at, known, begin, end, False)
     end = end_of_equal(lookup, codes, at, known, begin, end)
     return ListedPlaces(begin, end, known, True)
+
+
+PLACES_AHEAD: Final = 4
+"""The occurrences of a list that are prefetched before the first is compared."""
+
+ROWS_FULL_HERE: Final = -1
+DAMAGED_HERE: Final = -2
+"""Returned in place of a row number: the rows are full, or a position is outside."""
+
+BATCH: Final = 64
+"""The k-mers whose memory accesses run at the same time."""
+
+# The numbers of a k-mer in a batch. The k-mer becomes the start of its list (`find_lists`); the
+# lead is the bases of its window before it. Where a match reaches so far to the left as the last
+# number, an earlier k-mer finds it.
+QUERY_OF: Final = 0
+PLACE: Final = 1
+KMER: Final = 2
+LIST_BEGIN: Final = 2
+LIST_END: Final = 3
+KMER_OFFSET: Final = 4
+LEFT_LIMIT: Final = 5
+BATCH_NUMBERS: Final = 6
+
+
+@inline
+def add_query_kmer(
+    lookup: KmerLookup,
+    codes: CodeArray,
+    batch: Int64Array,
+    size: int,
+    query: int,
+    place: int,
+    kmer_offset: int,
+    left_limit: int,
+) -> int:
+    """Add a k-mer to a batch unless its k-mer has a break; return how many there are then."""
+    kmer = kmer_at(codes, MARGIN + place, lookup.kmer_length)
+    # No match holds a k-mer with a break: it takes no place of the batch.
+    if kmer < 0:
+        return size
+    prefetch(lookup.offsets, kmer)
+    batch[size, QUERY_OF] = query
+    batch[size, PLACE] = place
+    batch[size, KMER] = kmer
+    batch[size, KMER_OFFSET] = kmer_offset
+    batch[size, LEFT_LIMIT] = left_limit
+    return size + 1
+
+
+@inline
+def next_batch(
+    lookup: KmerLookup,
+    queries: QueryCodes,
+    steps: QuerySteps,
+    batch: Int64Array,
+    query: int,
+    at: int,
+) -> tuple[int, int, int]:
+    """Fill a batch with the k-mers of the next k-mers, or those picked of the next spans.
+
+    Return how many there are, and the query and the place of the k-mer, or the span, behind them.
+    """
+    offsets, kmer_length, kmers = queries.offsets, lookup.kmer_length, lookup.picked_of
+    needed = kmer_length + max(kmers - 1, 0)
+    size = as_int64(0)
+    while size < BATCH and query < offsets.size - 1:
+        end = offsets[query + 1]
+        if at + needed > end or end - offsets[query] < steps.min_length:
+            query += 1
+            at = end
+            continue
+        place, first, last = at, at, at
+        at += steps.step
+        if kmers > 0:
+            picked = picked_kmer(queries.codes, MARGIN + first, kmer_length, kmers)
+            if picked < 0:
+                continue
+            place += picked
+            # Spans of which the same k-mer is picked are one k-mer.
+            while at + needed <= end and at <= place:
+                picked = picked_kmer(queries.codes, MARGIN + at, kmer_length, kmers)
+                if picked < 0 or at + picked != place:
+                    break
+                last = at
+                at += steps.step
+        before = place - first + steps.sampling_step
+        size = add_query_kmer(
+            lookup, queries.codes, batch, size, query, place, place - last, before
+        )
+    return size, query, at
+
+
+@inline
+def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
+    """Replace the k-mer of each k-mer by its list, and prefetch the first occurrences.
+
+    Return False if a list is not inside the table's positions: the table is damaged.
+    """
+    offsets, positions = lookup.offsets, lookup.positions
+    for query_kmer in range(size):
+        kmer = as_index(batch[query_kmer, KMER])
+        begin = as_int64(offsets[kmer])
+        end = as_int64(offsets[kmer + np.uint64(1)])
+        if begin > end or end > positions.size:
+            return False
+        batch[query_kmer, LIST_BEGIN] = begin
+        batch[query_kmer, LIST_END] = end
+        prefetch(positions, begin)
+    for query_kmer in range(size):
+        begin = batch[query_kmer, LIST_BEGIN]
+        for place in range(begin, min(batch[query_kmer, LIST_END], begin + PLACES_AHEAD)):
+            found = lookup.part_begin + as_int64(positions[as_index(place)])
+            prefetch(lookup.reference, MARGIN + found)
+    return True
+
+
+class PlacesToExtend(NamedTuple):
+    """The part of a list that a search looks at, but for the places in between that it skips."""
+
+    begin: int
+    skipped_begin: int
+    skipped_end: int
+    end: int
+
+
+@inline
+def places_to_extend(
+    lookup: KmerLookup, queries: QueryCodes, batch: Int64Array, query_kmer: int
+) -> PlacesToExtend:
+    """Return the places of a k-mer's list that may be the first of a MEM, or a few more."""
+    begin, end = batch[query_kmer, LIST_BEGIN], batch[query_kmer, LIST_END]
+    if not is_long_list(lookup, begin, end):
+        return PlacesToExtend(begin, end, end, end)
+    codes, kmer_offset, at = queries.codes, batch[query_kmer, KMER_OFFSET], batch[query_kmer, PLACE]
+    # In a list that is sorted by the bases before each position, those lie side by side that have
+    # the bases of a window before them, or as many of these as the list is sorted by.
+    known = min(kmer_offset, lookup.ordered_bases)
+    if known > 0:
+        begin = place_by_bases(lookup, codes, at, known, begin, end, False)
+        end = end_of_equal(lookup, codes, at, known, begin, end)
+    # So do those that match as far to the left as an earlier k-mer, which has found them.
+    before = batch[query_kmer, LEFT_LIMIT]
+    has_earlier = at - queries.offsets[batch[query_kmer, QUERY_OF]] >= before
+    if before > lookup.ordered_bases or not has_earlier:
+        return PlacesToExtend(begin, end, end, end)
+    skipped = place_by_bases(lookup, codes, at, before, begin, end, False)
+    behind = end_of_equal(lookup, codes, at, before, skipped, end)
+    return PlacesToExtend(begin, skipped, behind, end)

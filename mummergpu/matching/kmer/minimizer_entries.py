@@ -1,18 +1,19 @@
 """The entries of a minimizer of a query: which of them lie in matches, and where these end.
 
 Most entries need no access to the reference: the bases beside their k-mers (`sequence.contexts`)
-show that they occur by chance, or that a match begins before the window or ends too early.
+show that they occur by chance, or that a match begins before the window or ends too early. The
+matches that lie in no other one are kept in a frontier: each begins later than the one before it,
+and ends later. So it has at most one for each start, however many copies of a repeat there are.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.index.kmer_table import EntryArray, PositionArray
 from mummergpu.index.minimizer_order import PLACE_SHIFT, position_of
-from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, add_to_frontier
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
@@ -23,60 +24,137 @@ from mummergpu.sequence.extension import (
     extend_right,
     extend_right_reversed,
 )
+from mummergpu.sequence.mems import MemRows
+from mummergpu.sequence.minimizers import MAXIMUM_WINDOW, PlaceArray, RankArray
+
+TWICE: Final = -1
+"""In place of where a match begins in the reference: it occurs a second time."""
+
+
+class UniqueMatchFrontier(NamedTuple):
+    """The matches found at a minimizer that lie in no other one, on each strand."""
+
+    # Where they begin and end in the codes; both ascend; (2, MAXIMUM_WINDOW).
+    starts: Int64Array
+    ends: Int64Array
+    # Where they begin in the reference, without the margin; or `TWICE`; (2, MAXIMUM_WINDOW).
+    reference_starts: Int64Array
+    counts: Int64Array  # Their number.
+
+
+def new_frontier() -> UniqueMatchFrontier:
+    """Return an empty frontier, with room for the matches of one minimizer."""
+    starts, ends, reference_starts = np.empty((3, 2, MAXIMUM_WINDOW), dtype=np.int64)
+    return UniqueMatchFrontier(starts, ends, reference_starts, np.zeros(2, dtype=np.int64))
+
+
+@inline
+def add_to_frontier(
+    frontier: UniqueMatchFrontier, strand: int, start: int, end: int, reference_start: int
+) -> bool:
+    """Add a match to the frontier, unless it lies in another one, and leave out what lies in it.
+
+    Return whether it occurs a second time.
+    """
+    starts, ends, reference_starts = frontier.starts, frontier.ends, frontier.reference_starts
+    count = frontier.counts[strand]
+    for one in range(count):
+        if starts[strand, one] <= start and ends[strand, one] >= end:
+            # None of the others lies in this match, as they would lie in that one, too.
+            if starts[strand, one] == start and ends[strand, one] == end:
+                reference_starts[strand, one] = TWICE
+                return True
+            return False
+    kept = 0
+    for one in range(count):
+        if starts[strand, one] < start or ends[strand, one] > end:
+            starts[strand, kept] = starts[strand, one]
+            ends[strand, kept] = ends[strand, one]
+            reference_starts[strand, kept] = reference_starts[strand, one]
+            kept += 1
+    target = kept
+    while target > 0 and starts[strand, target - 1] > start:
+        starts[strand, target] = starts[strand, target - 1]
+        ends[strand, target] = ends[strand, target - 1]
+        reference_starts[strand, target] = reference_starts[strand, target - 1]
+        target -= 1
+    starts[strand, target], ends[strand, target] = start, end
+    reference_starts[strand, target] = reference_start
+    frontier.counts[strand] = kept + 1
+    return False
+
+
+@inline
+def write_frontier(frontier: UniqueMatchFrontier, strand: int, rows: MemRows, row: int) -> int:
+    """Write the matches of a frontier that occur once, from a row on; return where they end."""
+    for one in range(frontier.counts[strand]):
+        if frontier.reference_starts[strand, one] != TWICE:
+            rows.query_starts[as_index(row)] = frontier.starts[strand, one] - MARGIN
+            rows.reference_starts[as_index(row)] = frontier.reference_starts[strand, one]
+            rows.lengths[as_index(row)] = frontier.ends[strand, one] - frontier.starts[strand, one]
+            row += 1
+    return row
 
 
 class MinimizerLookup(NamedTuple):
-    """The table of a reference, and the reference (`minimizer_table.MinimizerTable`).
+    """The table of a reference, and the reference (`minimizer_table.MinimizerTable`)."""
 
-    Attributes
-    ----------
-    offsets, entries : ndarray, dtype=uint32 and uint64
-        The table.
-    kmer_length, window, min_length : int
-        The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
-    longest_ascending : int
-        Longer lists are sorted by bases.
-    ordered_begins, reverse_begins, left_begins, by_preceding_bases : ndarray
-        These lists (`minimizer_order.OrderedLists`).
-    reference : ndarray, dtype=uint8
-        The codes with margins.
-    """
-
+    # The table.
     offsets: PositionArray
     entries: EntryArray
+    # The bases of a k-mer, the k-mers of a window, and the fewest bases of a match.
     kmer_length: int
     window: int
     min_length: int
-    longest_ascending: int
+    longest_ascending: int  # Longer lists are sorted by bases.
+    # These lists (`minimizer_order.OrderedLists`).
     ordered_begins: PositionArray
     reverse_begins: PositionArray
     left_begins: Int64Array
     by_preceding_bases: EntryArray
-    reference: CodeArray
+    reference: CodeArray  # The codes with margins.
 
 
-class Sample(NamedTuple):
-    """A minimizer of a query.
+class QueryKmer(NamedTuple):
+    """A minimizer of a query."""
 
-    Attributes
-    ----------
-    number, place : int
-        Its number and its place (`sequence.minimizers`).
-    context : uint64
-        The bases beside it (`sequence.contexts`).
-    listed_begin, listed_end : int
-        The entries of the table that may have its k-mer.
-    query_begin, query_end : int
-        Its query, as indices of the codes with margins.
-    """
-
+    # Its number and its place (`sequence.minimizers`).
     number: int
     place: int
-    context: np.uint64
+    context: np.uint64  # The bases beside it (`sequence.contexts`).
+    # The entries of the table that may have its k-mer.
     listed_begin: int
     listed_end: int
+    # Its query, as indices of the codes with margins.
     query_begin: int
     query_end: int
+
+
+class QueryMinimizers(NamedTuple):
+    """The minimizers in a part of a block, and a window of bases to its left and right.
+
+    They may be those of all queries as one sequence: the lowest ranks of all windows inside a query
+    are among them.
+    """
+
+    # The minimizers (`sequence.minimizers`).
+    places: PlaceArray
+    ranks: RankArray
+    total: int  # Their number; the arrays may be longer.
+    # The part, as indices of the codes with margins.
+    begin: int
+    end: int
+
+
+class UniqueWork(NamedTuple):
+    """What a search for unique matches looks at, where it goes on, and memory."""
+
+    lookup: MinimizerLookup
+    codes: CodeArray
+    minimizers: QueryMinimizers
+    candidates: Int64Array
+    frontier: UniqueMatchFrontier
+    state: Int64Array
 
 
 class StartsOfMinimizer(NamedTuple):
@@ -97,61 +175,50 @@ class MatchEnds(NamedTuple):
 
 
 class TargetRange(NamedTuple):
-    """What is looked for among the entries of a minimizer: all in bases of the query.
+    """What is looked for among the entries of a minimizer: all in bases of the query."""
 
-    Attributes
-    ----------
-    min_left, max_left : int
-        The fewest and the most bases of a match before the k-mer.
-    max_right : int
-        The bases from the k-mer to the end of the query.
-    right, right_reverse : int
-        The fewest bases of a match from the k-mer on, on each strand.
-    is_broken : bool
-        Whether contexts do not show how far a match reaches.
-    earlier : uint64
-        The bases of a context in which a match agrees that begins before all starts; 0 where it
-        cannot tell.
-    """
-
+    # The fewest and the most bases of a match before the k-mer.
     min_left: int
     max_left: int
-    max_right: int
+    max_right: int  # The bases from the k-mer to the end of the query.
+    # The fewest bases of a match from the k-mer on, on each strand.
     right: int
     right_reverse: int
-    is_broken: bool
+    is_broken: bool  # Whether contexts do not show how far a match reaches.
+    # The bases of a context in which a match agrees that begins before all starts; 0 where it
+    # cannot tell.
     earlier: np.uint64
 
 
 @inline
 def ends_before(
-    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, starts: StartsOfMinimizer
+    lookup: MinimizerLookup, codes: CodeArray, query_kmer: QueryKmer, starts: StartsOfMinimizer
 ) -> MatchEnds:
     """Return where the matches end at the furthest that begin before those found at a minimizer."""
-    at = sample.place >> 1
+    at = query_kmer.place >> 1
     forward, reverse = as_int64(0), as_int64(0)
     least = at - starts.first + 1
     # No match of a query begins before it.
-    if starts.first <= sample.query_begin:
+    if starts.first <= query_kmer.query_begin:
         return MatchEnds(forward, reverse)
-    mask = flanks_mask(sample, least, 0)
+    mask = flanks_mask(query_kmer, least, 0)
     # Of a repeat, those reach farthest that are first or last: others need not be followed.
-    first, last = sample.listed_begin, sample.listed_end - 1
+    first, last = query_kmer.listed_begin, query_kmer.listed_end - 1
     while first <= last:
         for one in (first, last):
             entry = lookup.entries[as_index(one)]
-            if (entry ^ sample.context) & mask != 0:
+            if (entry ^ query_kmer.context) & mask != 0:
                 continue
-            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+            is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ query_kmer.place) & 1 == 1
             end = reverse if is_reverse else forward
             found = MARGIN + position_of(entry)
-            if end == sample.query_end:
+            if end == query_kmer.query_end:
                 continue
             if end > at and not reaches(lookup, codes, at, found, is_reverse, end + 1 - at):
                 continue
             if bases_left(lookup, codes, at, found, is_reverse, least) < least:
                 continue
-            right = bases_right(lookup, codes, at, found, is_reverse, sample.query_end - at)
+            right = bases_right(lookup, codes, at, found, is_reverse, query_kmer.query_end - at)
             if right < lookup.kmer_length:
                 continue
             if is_reverse:
@@ -163,29 +230,29 @@ def ends_before(
 
 
 @inline
-def flanks_mask(sample: Sample, left: int, right: int) -> np.uint64:
+def flanks_mask(query_kmer: QueryKmer, left: int, right: int) -> np.uint64:
     """Return the bases of a context that so many bases of the query before and after a k-mer take.
 
     Of more bases than a context has, it shows the nearest ones.
     """
     left, right = min(left, CONTEXT_BASES), min(right, CONTEXT_BASES)
-    return sides_mask(right, left) if sample.place & 1 == 1 else sides_mask(left, right)
+    return sides_mask(right, left) if query_kmer.place & 1 == 1 else sides_mask(left, right)
 
 
 @inline
-def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> bool:
+def has_candidate(lookup: MinimizerLookup, query_kmer: QueryKmer, ends: MatchEnds) -> bool:
     """Return whether an entry may be in a match that reaches beyond the ends on its strand."""
     beside = lookup.min_length - lookup.kmer_length
     # Where so many bases beside a k-mer match, half of them do on one of its sides.
     near = (min(beside, CONTEXT_BASES) + 1) // 2
     near_before, near_after = sides_mask(near, 0), sides_mask(0, near)
-    for one in range(sample.listed_begin, sample.listed_end):
+    for one in range(query_kmer.listed_begin, query_kmer.listed_end):
         entry = lookup.entries[as_index(one)]
-        differing = entry ^ sample.context
+        differing = entry ^ query_kmer.context
         if differing & near_before != 0 and differing & near_after != 0:
             continue
-        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
-        if (ends.reverse if is_reverse else ends.forward) < sample.query_end:
+        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ query_kmer.place) & 1 == 1
+        if (ends.reverse if is_reverse else ends.forward) < query_kmer.query_end:
             before, after = equal_sides(differing)
             if before + after >= beside or max(before, after) == CONTEXT_BASES:
                 return True
@@ -194,20 +261,20 @@ def has_candidate(lookup: MinimizerLookup, sample: Sample, ends: MatchEnds) -> b
 
 @inline
 def target_at(
-    lookup: MinimizerLookup, sample: Sample, starts: StartsOfMinimizer, ends: MatchEnds
+    lookup: MinimizerLookup, query_kmer: QueryKmer, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> TargetRange:
     """Return what is looked for among the entries of a minimizer."""
     kmer_length = lookup.kmer_length
-    at = sample.place >> 1
-    max_left, max_right = at - starts.first, sample.query_end - at
+    at = query_kmer.place >> 1
+    max_left, max_right = at - starts.first, query_kmer.query_end - at
     is_broken = (
-        sample.context & BROKEN != 0
-        or at - sample.query_begin < CONTEXT_BASES
+        query_kmer.context & BROKEN != 0
+        or at - query_kmer.query_begin < CONTEXT_BASES
         or max_right - kmer_length < CONTEXT_BASES
     )
     earlier = np.uint64(0)
-    if not is_broken and max_left < CONTEXT_BASES and starts.first > sample.query_begin:
-        earlier = flanks_mask(sample, max_left + 1, 0)
+    if not is_broken and max_left < CONTEXT_BASES and starts.first > query_kmer.query_begin:
+        earlier = flanks_mask(query_kmer, max_left + 1, 0)
     least = max(kmer_length, lookup.min_length - max_left)
     return TargetRange(
         max(0, at - starts.last),
@@ -222,27 +289,20 @@ def target_at(
 
 @inline
 def extend_at_minimizer(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    sample: Sample,
-    starts: StartsOfMinimizer,
-    ends: MatchEnds,
-    candidates: Int64Array,
-    frontier: UniqueMatchFrontier,
+    work: UniqueWork, query_kmer: QueryKmer, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> None:
     """Add the matches with some starts that have a minimizer and reach beyond the ends.
 
     All of them have the minimizer; it need not be the one that they are found at.
     """
-    place = sample.place
+    lookup, codes, candidates = work.lookup, work.codes, work.candidates
+    place = query_kmer.place
     at = place >> 1
-    target = target_at(lookup, sample, starts, ends)
+    target = target_at(lookup, query_kmer, starts, ends)
     right, right_reverse = target.right, target.right_reverse
-    coming = sample.listed_begin
-    while coming < sample.listed_end and min(right, right_reverse) <= target.max_right:
-        coming, count = find_candidates(
-            lookup, sample, target, right, right_reverse, coming, candidates
-        )
+    coming = query_kmer.listed_begin
+    while coming < query_kmer.listed_end and min(right, right_reverse) <= target.max_right:
+        coming, count = find_candidates(work, query_kmer, target, right, right_reverse, coming)
         for candidate in range(count):
             entry = lookup.entries[as_index(candidates[as_index(candidate)])]
             is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ place) & 1 == 1
@@ -252,7 +312,7 @@ def extend_at_minimizer(
                 continue
             if not reaches(lookup, codes, at, found, is_reverse, least):
                 continue
-            left = left_of_entry(lookup, codes, sample, target, entry, is_reverse)
+            left = left_of_entry(lookup, codes, query_kmer, target, entry, is_reverse)
             if left < target.min_left or left > target.max_left:
                 continue
             behind = bases_right(lookup, codes, at, found, is_reverse, target.max_right)
@@ -263,7 +323,9 @@ def extend_at_minimizer(
             if is_reverse:
                 reference_start = found + lookup.kmer_length - behind - MARGIN
                 strand = as_int64(1)
-            is_twice = add_to_frontier(frontier, strand, at - left, at + behind, reference_start)
+            is_twice = add_to_frontier(
+                work.frontier, strand, at - left, at + behind, reference_start
+            )
             if left < target.max_left:
                 continue
             # Whatever begins later and ends before that lies in this match.
@@ -278,28 +340,28 @@ def extend_at_minimizer(
 
 @inline
 def find_candidates(
-    lookup: MinimizerLookup,
-    sample: Sample,
+    work: UniqueWork,
+    query_kmer: QueryKmer,
     target: TargetRange,
     right: int,
     right_reverse: int,
     coming: int,
-    candidates: Int64Array,
 ) -> tuple[int, int]:
     """Write the next entries that may be in a match, and prefetch the reference there.
 
     A match has at least `right` bases from the k-mer on, or `right_reverse` on the other strand.
     Return the next entry to look at, and the number of candidates.
     """
+    lookup, candidates = work.lookup, work.candidates
     kmer_length, size = lookup.kmer_length, lookup.reference.size
-    mask = flanks_mask(sample, target.min_left, right - kmer_length)
-    mask_reverse = flanks_mask(sample, target.min_left, right_reverse - kmer_length)
+    mask = flanks_mask(query_kmer, target.min_left, right - kmer_length)
+    mask_reverse = flanks_mask(query_kmer, target.min_left, right_reverse - kmer_length)
     earlier, beside = target.earlier, lookup.min_length - kmer_length
     count = 0
-    while coming < sample.listed_end and count < candidates.size:
+    while coming < query_kmer.listed_end and count < candidates.size:
         entry = lookup.entries[as_index(coming)]
-        differing = entry ^ sample.context
-        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ sample.place) & 1 == 1
+        differing = entry ^ query_kmer.context
+        is_reverse = (as_int64(entry >> PLACE_SHIFT) ^ query_kmer.place) & 1 == 1
         needed = mask_reverse if is_reverse else mask
         if differing & needed == 0 and (earlier == 0 or differing & (earlier | BROKEN) != 0):
             before, after = equal_sides(differing)
@@ -320,19 +382,19 @@ def find_candidates(
 def left_of_entry(
     lookup: MinimizerLookup,
     codes: CodeArray,
-    sample: Sample,
+    query_kmer: QueryKmer,
     target: TargetRange,
     entry: np.uint64,
     is_reverse: bool,
 ) -> int:
     """Return how many bases before a k-mer match at an entry; where too many do, one too many."""
-    before, after = equal_sides(entry ^ sample.context)
-    left = after if sample.place & 1 == 1 else before
+    before, after = equal_sides(entry ^ query_kmer.context)
+    left = after if query_kmer.place & 1 == 1 else before
     is_open = left == CONTEXT_BASES and left <= target.max_left
     if target.is_broken or entry & BROKEN != 0 or is_open:
-        at = sample.place >> 1
+        at = query_kmer.place >> 1
         found = MARGIN + position_of(entry)
-        most = min(target.max_left + 1, at - sample.query_begin)
+        most = min(target.max_left + 1, at - query_kmer.query_begin)
         left = bases_left(lookup, codes, at, found, is_reverse, most)
     return left
 

@@ -2,7 +2,7 @@
 
 A long list is sorted by the bases after its k-mers, and again by those before them
 (`index.minimizer_order`). All entries of matches that reach far enough lie side by side in the
-first order: two bisections find them. From where the query itself would lie, they are visited to
+first order: two bisections find them. From where the query itself would lie, they are looked at to
 both sides, those of longer matches first. Of two matches of which one ends later, the other one
 counts only if it begins earlier; so an entry counts if more bases before its k-mer match than of
 all before it, or as many and it ends where the last one did, which then occurs twice. As soon as
@@ -19,53 +19,39 @@ import numpy as np
 
 from mummergpu.index.kmer_table import EntryArray
 from mummergpu.index.minimizer_order import ORDERED_BASES, position_of
-from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, add_to_frontier
 from mummergpu.matching.kmer.minimizer_entries import (
     MatchEnds,
     MinimizerLookup,
-    Sample,
+    QueryKmer,
     StartsOfMinimizer,
     TargetRange,
+    UniqueMatchFrontier,
+    add_to_frontier,
     bases_left,
     bases_right,
     reaches,
     target_at,
 )
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
 from mummergpu.sequence.extension import extend_right, extend_right_reversed
 
-FEW_VISITS: Final = 8
-"""So many entries are visited before it is asked whether others are fewer."""
+MET_BEFORE_ASKING: Final = 8
+"""So many entries are looked at before it is asked whether others are fewer."""
 
 
 class StrandEntries(NamedTuple):
-    """The entries of a long list on one strand of the reference, in both orders.
+    """The entries of a long list on one strand of the reference, in both orders."""
 
-    Attributes
-    ----------
-    to_right, to_left : ndarray, dtype=uint64
-        Arrays with the entries by what follows the k-mer in the query, and by what precedes it.
-    begin, end : int
-        Where they are in `to_right`.
-    left_shift : int
-        How much later they are in `to_left`.
-    is_reverse : bool
-        Whether they match the reverse complement of the query.
-    """
-
+    # Arrays with the entries by what follows the k-mer in the query, and by what precedes it.
     to_right: EntryArray
     to_left: EntryArray
+    # Where they are in `to_right`.
     begin: int
     end: int
-    left_shift: int
-    is_reverse: bool
+    left_shift: int  # How much later they are in `to_left`.
+    is_reverse: bool  # Whether they match the reverse complement of the query.
 
 
 class OrderedMinimizer(NamedTuple):
@@ -73,7 +59,7 @@ class OrderedMinimizer(NamedTuple):
 
     lookup: MinimizerLookup
     codes: CodeArray
-    sample: Sample
+    query_kmer: QueryKmer
     target: TargetRange
     listed: StrandEntries
 
@@ -82,61 +68,63 @@ class OrderedMinimizer(NamedTuple):
 def meet_ordered_matches(
     lookup: MinimizerLookup,
     codes: CodeArray,
-    sample: Sample,
+    query_kmer: QueryKmer,
     starts: StartsOfMinimizer,
     ends: MatchEnds,
     frontier: UniqueMatchFrontier,
 ) -> None:
     """Do what `minimizer_entries.extend_at_minimizer` does, for a long list."""
-    target = target_at(lookup, sample, starts, ends)
-    number = ordered_number(lookup, sample)
+    target = target_at(lookup, query_kmer, starts, ends)
+    number = ordered_number(lookup, query_kmer)
     for reverse in range(2):
         if (target.right_reverse if reverse else target.right) <= target.max_right:
-            listed = strand_entries(lookup, sample, number, reverse == 1)
+            listed = strand_entries(lookup, query_kmer, number, reverse == 1)
             if listed.begin < listed.end:
-                meet_on_strand(OrderedMinimizer(lookup, codes, sample, target, listed), frontier)
+                meet_on_strand(
+                    OrderedMinimizer(lookup, codes, query_kmer, target, listed), frontier
+                )
 
 
 @jit
 def first_start_beyond(
-    lookup: MinimizerLookup, codes: CodeArray, sample: Sample, end: int, is_reverse: bool
+    lookup: MinimizerLookup, codes: CodeArray, query_kmer: QueryKmer, end: int, is_reverse: bool
 ) -> int:
     """Return where the first match begins that has a minimizer of a long list and passes an end.
 
     The k-mer lies before the end. If no match does, it is the base after where the minimizer
     begins; and where too many do to tell, the beginning of the query.
     """
-    at = sample.place >> 1
-    listed = strand_entries(lookup, sample, ordered_number(lookup, sample), is_reverse)
+    at = query_kmer.place >> 1
+    listed = strand_entries(lookup, query_kmer, ordered_number(lookup, query_kmer), is_reverse)
     right = end + 1 - at
     target = TargetRange(
-        as_int64(0), at - sample.query_begin, right, right, right, True, np.uint64(0)
+        as_int64(0), at - query_kmer.query_begin, right, right, right, True, np.uint64(0)
     )
-    minimizer = OrderedMinimizer(lookup, codes, sample, target, listed)
+    minimizer = OrderedMinimizer(lookup, codes, query_kmer, target, listed)
     needed = right - lookup.kmer_length
     if needed > ORDERED_BASES:
-        return sample.query_begin
+        return query_kmer.query_begin
     first = place_beside(minimizer, listed.begin, listed.end, True, needed, False)
     furthest = as_int64(-1)
     # All entries that pass the end lie side by side. Many of them are not worth a look: what the
-    # answer saves is the visit of a few.
-    for place in range(first, min(first + FEW_VISITS, listed.end)):
+    # answer saves is a look at a few.
+    for place in range(first, min(first + MET_BEFORE_ASKING, listed.end)):
         if equal_beside(minimizer, place, True, needed) < needed:
             return at - furthest
         entry = listed.to_right[as_index(place)]
         found = MARGIN + position_of(entry)
         left = bases_left(lookup, codes, at, found, is_reverse, target.max_left)
         furthest = max(furthest, left)
-    return at - furthest if first + FEW_VISITS > listed.end else sample.query_begin
+    return at - furthest if first + MET_BEFORE_ASKING > listed.end else query_kmer.query_begin
 
 
 @inline
-def ordered_number(lookup: MinimizerLookup, sample: Sample) -> int:
+def ordered_number(lookup: MinimizerLookup, query_kmer: QueryKmer) -> int:
     """Return the number of the long list that a minimizer has."""
     low, high = as_int64(0), as_int64(lookup.ordered_begins.size)
     while low < high:
         middle = (low + high) // 2
-        if as_int64(lookup.ordered_begins[as_index(middle)]) < sample.listed_begin:
+        if as_int64(lookup.ordered_begins[as_index(middle)]) < query_kmer.listed_begin:
             low = middle + 1
         else:
             high = middle
@@ -145,13 +133,13 @@ def ordered_number(lookup: MinimizerLookup, sample: Sample) -> int:
 
 @inline
 def strand_entries(
-    lookup: MinimizerLookup, sample: Sample, number: int, is_reverse: bool
+    lookup: MinimizerLookup, query_kmer: QueryKmer, number: int, is_reverse: bool
 ) -> StrandEntries:
     """Return the entries of a long list that match a strand of the query."""
-    begin, end = as_int64(lookup.reverse_begins[as_index(number)]), sample.listed_end
-    shift = lookup.left_begins[as_index(number)] - sample.listed_begin
-    if is_reverse == (sample.place & 1 == 1):
-        begin, end = sample.listed_begin, begin
+    begin, end = as_int64(lookup.reverse_begins[as_index(number)]), query_kmer.listed_end
+    shift = lookup.left_begins[as_index(number)] - query_kmer.listed_begin
+    if is_reverse == (query_kmer.place & 1 == 1):
+        begin, end = query_kmer.listed_begin, begin
     if is_reverse:
         # What follows in the query precedes in the reference.
         return StrandEntries(
@@ -176,13 +164,13 @@ def meet_on_strand(minimizer: OrderedMinimizer, frontier: UniqueMatchFrontier) -
     if most > ORDERED_BASES and own < behind:
         if equal_beside(minimizer, own, True, ORDERED_BASES) == ORDERED_BASES:
             # Which of these reach farthest, the order does not tell.
-            visit_all(minimizer, first, behind, frontier)
+            meet_all(minimizer, first, behind, frontier)
             return
-    visit_outwards(minimizer, first, own, behind, frontier)
+    meet_outwards(minimizer, first, own, behind, frontier)
 
 
 @inline
-def visit_all(
+def meet_all(
     minimizer: OrderedMinimizer, first: int, behind: int, frontier: UniqueMatchFrontier
 ) -> None:
     """Add the matches of some entries to a frontier, of which many may reach far.
@@ -191,7 +179,7 @@ def visit_all(
     direction: they end later than the others, which are then not followed to their ends.
     """
     lookup, codes, target = minimizer.lookup, minimizer.codes, minimizer.target
-    listed, at = minimizer.listed, minimizer.sample.place >> 1
+    listed, at = minimizer.listed, minimizer.query_kmer.place >> 1
     least = target.right_reverse if listed.is_reverse else target.right
     # What begins no earlier than the furthest match has to end behind it, or where it does if that
     # occurs once so far.
@@ -217,7 +205,7 @@ def visit_all(
 
 
 @inline
-def visit_outwards(
+def meet_outwards(
     minimizer: OrderedMinimizer, first: int, own: int, behind: int, frontier: UniqueMatchFrontier
 ) -> None:
     """Add the matches of some entries to a frontier, beginning with those beside the query's place.
@@ -232,7 +220,7 @@ def visit_outwards(
     # An entry counts with `needed` bases before the k-mer. The last one that counted has one fewer,
     # or as many and `last_right` bases after it, which are fewer than 0 if it occurs twice.
     needed, last, last_right = target.min_left, np.uint64(0), as_int64(-1)
-    visits, next_question = as_int64(0), as_int64(FEW_VISITS)
+    met, next_question = as_int64(0), as_int64(MET_BEFORE_ASKING)
     shortest = minimizer.lookup.min_length - minimizer.lookup.kmer_length
     while max(right_of_lower, right_of_upper) >= 0:
         right = max(right_of_lower, right_of_upper)
@@ -243,11 +231,11 @@ def visit_outwards(
         needed = max(needed, shortest - right)
         if needed > target.max_left:
             return
-        if visits == next_question:
-            if meet_few_others(minimizer, needed, last, last_right, visits, frontier):
+        if met == next_question:
+            if meet_few_others(minimizer, needed, last, last_right, met, frontier):
                 return
             next_question *= 2
-        visits += 1
+        met += 1
         if right_of_upper == right:
             entry = listed.to_right[as_index(upper)]
             upper += 1
@@ -311,9 +299,9 @@ def meet_entry(
     """
     lookup, codes, target = minimizer.lookup, minimizer.codes, minimizer.target
     is_reverse = minimizer.listed.is_reverse
-    at = minimizer.sample.place >> 1
+    at = minimizer.query_kmer.place >> 1
     found = MARGIN + position_of(entry)
-    most = min(target.max_left + 1, at - minimizer.sample.query_begin)
+    most = min(target.max_left + 1, at - minimizer.query_kmer.query_begin)
     left = bases_left(lookup, codes, at, found, is_reverse, most)
     if left < min_left or left > target.max_left:
         return as_int64(-1), False
@@ -363,7 +351,7 @@ def is_before_query(
     equal = equal_beside(minimizer, place, to_right, bases)
     if equal == bases:
         return if_equal
-    at = minimizer.sample.place >> 1
+    at = minimizer.query_kmer.place >> 1
     entry = listed.to_right[as_index(place)] if to_right else listed.to_left[as_index(place)]
     found = MARGIN + position_of(entry)
     mine = at + lookup.kmer_length + equal if to_right else at - 1 - equal
@@ -379,14 +367,14 @@ def is_before_query(
 def equal_beside(minimizer: OrderedMinimizer, place: int, to_right: bool, most: int) -> int:
     """Return how many bases beside the k-mer of an entry match, of so many bases of the query."""
     lookup, codes, listed = minimizer.lookup, minimizer.codes, minimizer.listed
-    sample = minimizer.sample
+    query_kmer = minimizer.query_kmer
     entry = listed.to_right[as_index(place)] if to_right else listed.to_left[as_index(place)]
-    if (entry | sample.context) & BROKEN == 0:
-        before, after = equal_sides(entry ^ sample.context)
-        known = after if to_right == (sample.place & 1 == 0) else before
+    if (entry | query_kmer.context) & BROKEN == 0:
+        before, after = equal_sides(entry ^ query_kmer.context)
+        known = after if to_right == (query_kmer.place & 1 == 0) else before
         if known < CONTEXT_BASES or most <= CONTEXT_BASES:
             return min(known, most)
-    at = sample.place >> 1
+    at = query_kmer.place >> 1
     found = MARGIN + position_of(entry)
     if not to_right:
         return bases_left(lookup, codes, at, found, listed.is_reverse, most)

@@ -10,24 +10,19 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.index.kmer_table import PositionArray
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.kmer.lookup import (
     BasesBeside,
     KmerLookup,
     ListedPlaces,
-    SampleSteps,
+    SeedSteps,
     bases_beside,
     listed_places,
     may_count,
     prefetch_place,
 )
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import MARGIN, CodeArray
 from mummergpu.sequence.extension import extend_left, extend_right, is_near
 from mummergpu.sequence.mems import MemRows
@@ -43,7 +38,7 @@ from mummergpu.sequence.seed_rule import (
     KEPT_COUNT,
     NEAR,
     NEAR_EDITS,
-    SPREAD_BITS,
+    THINNING_BITS,
     SeedRoom,
     Seeds,
     disjoint_seeds,
@@ -70,34 +65,41 @@ PASSED: Final = -3
 occurrence does not count."""
 
 
-class SeedSample(NamedTuple):
-    """A k-mer of a seed, as it is looked up.
+class SeedSearch(NamedTuple):
+    """A search of a mapper: a table, reads, where their k-mers are, and memory."""
 
-    Attributes
-    ----------
-    at, lead, tail : int
-        Where it begins among the codes, without the margin, and the bases of the seed before it
-        and behind it.
-    query_begin, query_end : int
-        Where its query begins and ends.
-    found_before : int
-        Where a match reaches so far to the left, a seed before has found it.
-    """
+    lookup: KmerLookup
+    queries: QueryCodes
+    steps: SeedSteps
+    room: SeedRoom
+    # For `seed_search`: the k-mers looked up next, where to go on, and what queries have cost.
+    batch: Int64Array
+    state: Int64Array
+    costs: Int64Array
 
+
+class SeedKmer(NamedTuple):
+    """A k-mer of a seed, as it is looked up."""
+
+    # Where it begins among the codes, without the margin, and the bases of the seed before it and
+    # behind it.
     at: int
-    lead: int
+    kmer_offset: int
     tail: int
+    # Where its query begins and ends.
     query_begin: int
     query_end: int
-    found_before: int
+    left_limit: int  # Where a match reaches so far to the left, a seed before has found it.
 
 
 @inline
-def beside_sample(
-    lookup: KmerLookup, codes: CodeArray, sample: SeedSample, places: ListedPlaces
+def beside_kmer(
+    lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, places: ListedPlaces
 ) -> BasesBeside:
     """Return what tells at which listed places a seed may lie."""
-    return bases_beside(lookup, codes, sample.at, sample.lead, sample.tail, places.is_sorted)
+    return bases_beside(
+        lookup, codes, query_kmer.at, query_kmer.kmer_offset, query_kmer.tail, places.is_sorted
+    )
 
 
 @inline
@@ -116,60 +118,62 @@ def occurrence_at(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int)
 
 
 @inline
-def has_seed(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
+def has_seed(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: int) -> bool:
     """Return whether the whole seed of a k-mer lies where the k-mer occurs."""
-    at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
+    at, kmer_length, reference = MARGIN + query_kmer.at, lookup.kmer_length, lookup.reference
     found += MARGIN
-    if extend_left(codes, at, reference, found, sample.lead) < sample.lead:
+    if extend_left(codes, at, reference, found, query_kmer.kmer_offset) < query_kmer.kmer_offset:
         return False
-    behind, tail = found + kmer_length, sample.tail
+    behind, tail = found + kmer_length, query_kmer.tail
     return bool(extend_right(codes, at + kmer_length, reference, behind, tail) == tail)
 
 
 @inline
-def is_exact(sample: SeedSample, places: ListedPlaces) -> bool:
+def is_exact(query_kmer: SeedKmer, places: ListedPlaces) -> bool:
     """Return whether the whole seed of a k-mer lies at all listed places: their order tells."""
-    return sample.tail == 0 and places.known == sample.lead
+    return query_kmer.tail == 0 and places.known == query_kmer.kmer_offset
 
 
 @inline
-def sample_of_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    tail: int,
-    before: int,
-) -> SeedSample:
+def query_range(search: SeedSearch, query: int) -> tuple[int, int]:
+    """Return where a query begins and ends."""
+    offsets = search.queries.offsets
+    return as_int64(offsets[query]), as_int64(offsets[query + 1])
+
+
+@inline
+def query_length(search: SeedSearch, query: int) -> int:
+    """Return the bases of a query."""
+    begin, end = query_range(search, query)
+    return end - begin
+
+
+@inline
+def kmer_of_seed(
+    search: SeedSearch, query: int, seeds: Seeds, seed: int, tail: int, before: int
+) -> SeedKmer:
     """Return the k-mer of a seed with so many bases behind it.
 
     The seed before it that is taken begins `before` bases earlier; 0 if there is none.
     """
-    begin, end = as_int64(queries.offsets[query]), as_int64(queries.offsets[query + 1])
-    lead = seeds.bases - lookup.kmer_length - tail
-    at = begin + seed * seeds.step + lead
-    found_before = lead + before if before > 0 else at - begin + 1
-    return SeedSample(at, lead, tail, begin, end, found_before)
+    begin, end = query_range(search, query)
+    kmer_offset = seeds.bases - search.lookup.kmer_length - tail
+    at = begin + seed * seeds.step + kmer_offset
+    left_limit = kmer_offset + before if before > 0 else at - begin + 1
+    return SeedKmer(at, kmer_offset, tail, begin, end, left_limit)
 
 
 @inline
-def tails_of_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-) -> tuple[int, int]:
+def tails_of_seed(search: SeedSearch, query: int, seeds: Seeds, seed: int) -> tuple[int, int]:
     """Return the most and the fewest bases of a seed behind a k-mer that is looked up.
 
     One of so many k-mers of each occurrence is listed. With picked k-mers there is one; none, and
     the most are fewer than the fewest, if a break is among their bases.
     """
+    lookup, queries = search.lookup, search.queries
     kmers = lookup.picked_of
     if kmers == 0:
-        return as_int64(steps.seed_leads - 1), as_int64(0)
+        return as_int64(search.steps.kmers_of_seed - 1), as_int64(0)
     span = as_int64(queries.offsets[query]) + seed * seeds.step + seeds.bases
     span -= lookup.kmer_length + kmers - 1
     picked = picked_kmer(queries.codes, MARGIN + span, lookup.kmer_length, kmers)
@@ -180,29 +184,20 @@ def tails_of_seed(
 
 
 @jit
-def count_seed(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    most: int,
-    room: SeedRoom,
-) -> int:
+def count_seed(search: SeedSearch, query: int, seeds: Seeds, seed: int, most: int) -> int:
     """Return how often a seed occurs; if that is more than `most`, any larger number."""
     count = as_int64(0)
-    most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+    most_behind, fewest_behind = tails_of_seed(search, query, seeds, seed)
     # Each occurrence is counted by one of these k-mers.
     for tail in range(most_behind, fewest_behind - 1, -1):
-        sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
-        places = listed_places(lookup, queries, sample.at, sample.lead)
+        query_kmer = kmer_of_seed(search, query, seeds, seed, tail, 0)
+        places = listed_places(search.lookup, search.queries, query_kmer.at, query_kmer.kmer_offset)
         if places.end < 0:
             return DAMAGED
-        if is_exact(sample, places):
+        if is_exact(query_kmer, places):
             count += places.end - places.begin
         else:
-            found = count_listed(lookup, queries.codes, sample, places, most - count, room)
+            found = count_listed(search, query_kmer, places, most - count)
             if found == DAMAGED:
                 return DAMAGED
             count += found
@@ -212,105 +207,98 @@ def count_seed(
 
 
 @jit
-def count_listed(
-    lookup: KmerLookup,
-    codes: CodeArray,
-    sample: SeedSample,
-    places: ListedPlaces,
-    most: int,
-    room: SeedRoom,
-) -> int:
+def count_listed(search: SeedSearch, query_kmer: SeedKmer, places: ListedPlaces, most: int) -> int:
     """Return at how many listed places a whole seed lies; if more than `most`, any such number."""
+    lookup, codes, room = search.lookup, search.queries.codes, search.room
     counted, slot = room.counted_seeds, as_int64(0)
     is_long = places.end - places.begin > LONG_SCAN
     if is_long:
         # The reads of a repeat share its seeds, also those that an error has made of them.
-        slot = slot_of(room, codes, sample, lookup.kmer_length)
-        if is_counted(room, slot, codes, sample, lookup.kmer_length):
+        slot = slot_of(room, codes, query_kmer, lookup.kmer_length)
+        if is_counted(room, slot, codes, query_kmer, lookup.kmer_length):
             return as_int64(counted[slot, COUNTED_COUNT])
     count = as_int64(0)
-    wanted = beside_sample(lookup, codes, sample, places)
+    wanted = beside_kmer(lookup, codes, query_kmer, places)
     for place in range(places.begin, places.end):
         found = occurrence_at(lookup, wanted, place, places.end)
         if found == DAMAGED:
             return DAMAGED
-        if found != PASSED and has_seed(lookup, codes, sample, found):
+        if found != PASSED and has_seed(lookup, codes, query_kmer, found):
             count += 1
             if count > most:
                 return count
     if is_long:
-        counted[slot, COUNTED_AT] = sample.at
-        counted[slot, COUNTED_LEAD] = sample.lead
-        counted[slot, COUNTED_TAIL] = sample.tail
+        counted[slot, COUNTED_AT] = query_kmer.at
+        counted[slot, COUNTED_LEAD] = query_kmer.kmer_offset
+        counted[slot, COUNTED_TAIL] = query_kmer.tail
         counted[slot, COUNTED_COUNT] = count
     return count
 
 
 @inline
-def slot_of(room: SeedRoom, codes: CodeArray, sample: SeedSample, kmer_length: int) -> int:
+def slot_of(room: SeedRoom, codes: CodeArray, query_kmer: SeedKmer, kmer_length: int) -> int:
     """Return where the count of a seed may be kept, which its last bases tell."""
-    end = MARGIN + sample.at + kmer_length + sample.tail
-    key = as_int64(sample.lead * 31 + sample.tail)
-    for place in range(end - kmer_length - sample.tail, end):
-        key = (key * 5 + as_int64(codes[as_index(place)])) & ((1 << SPREAD_BITS) - 1)
-    return as_int64((thinning_hash(key) * room.counted_seeds.shape[0]) >> SPREAD_BITS)
+    end = MARGIN + query_kmer.at + kmer_length + query_kmer.tail
+    key = as_int64(query_kmer.kmer_offset * 31 + query_kmer.tail)
+    for place in range(end - kmer_length - query_kmer.tail, end):
+        key = (key * 5 + as_int64(codes[as_index(place)])) & ((1 << THINNING_BITS) - 1)
+    return as_int64((thinning_hash(key) * room.counted_seeds.shape[0]) >> THINNING_BITS)
 
 
 @inline
 def is_counted(
-    room: SeedRoom, slot: int, codes: CodeArray, sample: SeedSample, kmer_length: int
+    room: SeedRoom, slot: int, codes: CodeArray, query_kmer: SeedKmer, kmer_length: int
 ) -> bool:
     """Return whether a slot has the count of a seed with the bases of this one."""
     counted = room.counted_seeds
-    if counted[slot, COUNTED_LEAD] != sample.lead or counted[slot, COUNTED_TAIL] != sample.tail:
+    if (
+        counted[slot, COUNTED_LEAD] != query_kmer.kmer_offset
+        or counted[slot, COUNTED_TAIL] != query_kmer.tail
+    ):
         return False
-    begin, other = MARGIN + sample.at - sample.lead, as_int64(counted[slot, COUNTED_AT])
-    bases = sample.lead + kmer_length + sample.tail
-    other += MARGIN - sample.lead
+    begin, other = (
+        MARGIN + query_kmer.at - query_kmer.kmer_offset,
+        as_int64(counted[slot, COUNTED_AT]),
+    )
+    bases = query_kmer.kmer_offset + kmer_length + query_kmer.tail
+    other += MARGIN - query_kmer.kmer_offset
     return bool(extend_right(codes, begin, codes, other, bases) == bases)
 
 
 @inline
 def occurs_listed(
-    lookup: KmerLookup,
-    codes: CodeArray,
-    at: int,
-    lead: int,
-    tail: int,
-    listed: ListedPlaces,
-    room: SeedRoom,
+    search: SeedSearch, at: int, kmer_offset: int, tail: int, listed: ListedPlaces
 ) -> bool:
     """Return whether a seed, with so many bases beside a k-mer, lies at a listed place."""
     zero = as_int64(0)
-    sample = SeedSample(at, lead, tail, zero, zero, zero)
-    return bool(count_listed(lookup, codes, sample, listed, zero, room) != 0)
+    query_kmer = SeedKmer(at, kmer_offset, tail, zero, zero, zero)
+    return bool(count_listed(search, query_kmer, listed, zero) != 0)
 
 
 @jit
-def has_too_many_near(
-    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int
-) -> bool:
+def has_too_many_near(search: SeedSearch, query: int) -> bool:
     """Return whether a query has too many matches with a part that are near (`seed_rule`).
 
     Damage that it meets counts as many: whoever chooses seeds meets it again.
     """
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
-    parts = parts_of(length, steps.min_length)
-    left = NEAR * as_int64(steps.max_occurrences)
+    lookup, codes = search.lookup, search.queries.codes
+    length = query_length(search, query)
+    parts = parts_of(length, search.steps.min_length)
+    left = NEAR * as_int64(search.steps.max_occurrences)
     for part in range(parts.number):
         before = parts.step if part > 0 else as_int64(0)
-        most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, parts, part)
+        most_behind, fewest_behind = tails_of_seed(search, query, parts, part)
         for tail in range(most_behind, fewest_behind - 1, -1):
-            sample = sample_of_seed(lookup, queries, query, parts, part, tail, before)
-            places = listed_places(lookup, queries, sample.at, sample.lead)
+            query_kmer = kmer_of_seed(search, query, parts, part, tail, before)
+            places = listed_places(lookup, search.queries, query_kmer.at, query_kmer.kmer_offset)
             if places.end < 0:
                 return True
-            wanted = beside_sample(lookup, queries.codes, sample, places)
+            wanted = beside_kmer(lookup, codes, query_kmer, places)
             for place in range(places.begin, places.end):
                 found = occurrence_at(lookup, wanted, place, places.end)
                 if found == DAMAGED:
                     return True
-                if found != PASSED and is_near_match(lookup, queries.codes, sample, found):
+                if found != PASSED and is_near_match(lookup, codes, query_kmer, found):
                     left -= 1
                     if left < 0:
                         return True
@@ -318,124 +306,108 @@ def has_too_many_near(
 
 
 @inline
-def is_near_match(lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int) -> bool:
+def is_near_match(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: int) -> bool:
     """Return whether a k-mer is in a match of its seed, but of none before it, that is near."""
-    left, right = bases_of_match(lookup, codes, sample, found)
+    left, right = bases_of_match(lookup, codes, query_kmer, found)
     if left < 0:
         return False
-    first, reference = MARGIN + sample.at - left, lookup.reference
+    first, reference = MARGIN + query_kmer.at - left, lookup.reference
     bases = left + lookup.kmer_length + right
-    before = sample.at - sample.query_begin - left
-    behind = sample.query_end - sample.at - lookup.kmer_length - right
+    before = query_kmer.at - query_kmer.query_begin - left
+    behind = query_kmer.query_end - query_kmer.at - lookup.kmer_length - right
     other = MARGIN + found - left
     return is_near(codes, first, reference, other, bases, before, behind, NEAR_EDITS)
 
 
 @inline
 def bases_of_match(
-    lookup: KmerLookup, codes: CodeArray, sample: SeedSample, found: int
+    lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: int
 ) -> tuple[int, int]:
     """Return how many bases a match with a seed has before and behind its k-mer.
 
     The first is -1 if the seed is not whole there, or if the match reaches the seed before: it is
     met there.
     """
-    at, kmer_length, reference = MARGIN + sample.at, lookup.kmer_length, lookup.reference
+    at, kmer_length, reference = MARGIN + query_kmer.at, lookup.kmer_length, lookup.reference
     none = as_int64(-1)
-    max_left = min(sample.found_before, sample.at - sample.query_begin)
+    max_left = min(query_kmer.left_limit, query_kmer.at - query_kmer.query_begin)
     left = as_int64(extend_left(codes, at, reference, MARGIN + found, max_left))
-    if left < sample.lead or left == sample.found_before:
+    if left < query_kmer.kmer_offset or left == query_kmer.left_limit:
         return none, none
-    max_right = sample.query_end - sample.at - kmer_length
+    max_right = query_kmer.query_end - query_kmer.at - kmer_length
     behind = MARGIN + found + kmer_length
     right = as_int64(extend_right(codes, at + kmer_length, reference, behind, max_right))
-    if right < sample.tail:
+    if right < query_kmer.tail:
         return none, none
     return left, right
 
 
 @jit
-def choose_seeds(
-    lookup: KmerLookup, queries: QueryCodes, steps: SampleSteps, query: int, room: SeedRoom
-) -> tuple[Seeds, int]:
+def choose_seeds(search: SeedSearch, query: int) -> tuple[Seeds, int]:
     """Take seeds of a query that has too many matches; a number of `DAMAGED` tells of damage.
 
     Return also how many disjoint seeds have all of their matches among those that are kept.
     """
+    steps, room = search.steps, search.room
     most = steps.max_occurrences
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    length = query_length(search, query)
     windows = windows_of(length, steps.seed, steps.seed_step, steps.window == 0)
     number = windows.number
     for seed in range(number):
-        found = count_seed(lookup, queries, steps, query, windows, seed, most, room)
+        found = count_seed(search, query, windows, seed, most)
         if found < 0:
             return Seeds(DAMAGED, 0, 0, 0), as_int64(0)
         room.occurrences[seed] = found
     known = take_rarest(room, number, most)
-    sure = disjoint_seeds(windows, room)
+    seeds_kept = disjoint_seeds(windows, room)
     # Windows that overlap are not cut anew: an earlier pass has done so.
     if steps.seed_step != steps.seed:
-        return windows, sure
+        return windows, seeds_kept
     known = known if taken_occurrences(room, number) > 0 else as_int64(0)
-    longer = longer_seeds(lookup, queries, steps, query, number - 1, known, room)
+    longer = longer_seeds(search, query, number - 1, known)
     if longer.number == 0 and known > 0:
-        return windows, sure
+        return windows, seeds_kept
     if longer.number == 0:
-        return spread_places(lookup, queries, steps, query, windows, room), sure
+        return thinned_places(search, query, windows), seeds_kept
     for seed in range(longer.number):
         room.taken[seed] = 1
     return longer, longer.number
 
 
 @jit
-def longer_seeds(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    max_number: int,
-    known: int,
-    room: SeedRoom,
-) -> Seeds:
+def longer_seeds(search: SeedSearch, query: int, max_number: int, known: int) -> Seeds:
     """Cut a query into as many seeds as possible, more than `known`, that occur rarely enough."""
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    length, most = query_length(search, query), search.steps.max_occurrences
     for number in range(max_number, known, -1):
         bases = length // number
         seeds = Seeds(number, bases, bases, as_int64(0))
-        left = as_int64(steps.max_occurrences)
+        left = as_int64(most)
         for seed in range(number):
-            found = count_seed(lookup, queries, steps, query, seeds, seed, left, room)
+            found = count_seed(search, query, seeds, seed, left)
             if found < 0:
                 return Seeds(DAMAGED, 0, 0, 0)
             left -= found
             if left < 0:
                 break
-        if 0 <= left < steps.max_occurrences:
+        if 0 <= left < most:
             return seeds
     return Seeds(0, 0, 0, 0)
 
 
 @jit
-def spread_places(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    windows: Seeds,
-    room: SeedRoom,
-) -> Seeds:
+def thinned_places(search: SeedSearch, query: int, windows: Seeds) -> Seeds:
     """Take the first of the fewest seeds that occurs, at as many places as possible."""
-    length = as_int64(queries.offsets[query + 1] - queries.offsets[query])
+    length, room = query_length(search, query), search.room
     for number in range(1, windows.number + 1):
         bases = as_int64(windows.bases if number == windows.number else length // number)
         seeds = Seeds(number, bases, bases, as_int64(0))
         for seed in range(number):
             room.taken[seed] = 0
         for seed in range(number):
-            found = count_seed(lookup, queries, steps, query, seeds, seed, 0, room)
+            found = count_seed(search, query, seeds, seed, 0)
             if found > 0:
                 room.taken[seed] = 1
-                found = widest_spread(lookup, queries, steps, query, seeds, seed, found, room)
+                found = most_thinning_bits(search, query, seeds, seed, found)
                 if found >= 0:
                     return Seeds(number, bases, bases, as_int64(1) << found)
             if found < 0:
@@ -444,30 +416,22 @@ def spread_places(
 
 
 @inline
-def widest_spread(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    count: int,
-    room: SeedRoom,
-) -> int:
-    """Return what `spread_bits` does of as many bits as possible; `count` places are known."""
-    at, kept = MARGIN + as_int64(queries.offsets[query]) + seed * seeds.step, room.kept_seeds
+def most_thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, count: int) -> int:
+    """Return what `thinning_bits` does of as many bits as possible; `count` places are known."""
+    room, codes = search.room, search.queries.codes
+    at, kept = MARGIN + query_range(search, query)[0] + seed * seeds.step, room.kept_seeds
     # Seeds of other reads that are alike mostly have the same length and begin with the same base.
-    slot = (seeds.bases * 5 + as_int64(queries.codes[as_index(at)])) % max(1, kept.shape[0])
-    if is_kept(room, slot, queries.codes, at, seeds.bases):
+    slot = (seeds.bases * 5 + as_int64(codes[as_index(at)])) % max(1, kept.shape[0])
+    if is_kept(room, slot, codes, at, seeds.bases):
         room.occurrences[seed] = kept[slot, KEPT_COUNT]
         for place in range(room.places.size):
             room.places[place] = room.kept_places[slot, place]
         return as_int64(kept[slot, KEPT_BITS])
-    bits = first_bits(count, steps.max_occurrences)
-    found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+    bits = first_bits(count, search.steps.max_occurrences)
+    found = thinning_bits(search, query, seeds, seed, bits)
     if found == bits:
-        bits = as_int64(SPREAD_BITS)
-        found = spread_bits(lookup, queries, steps, query, seeds, seed, bits, room)
+        bits = as_int64(THINNING_BITS)
+        found = thinning_bits(search, query, seeds, seed, bits)
     if found >= 0 and slot < kept.shape[0]:
         kept[slot, KEPT_AT] = at
         kept[slot, KEPT_BASES] = seeds.bases
@@ -490,23 +454,14 @@ def is_kept(room: SeedRoom, slot: int, codes: CodeArray, at: int, bases: int) ->
 @inline
 def first_bits(count: int, most: int) -> int:
     """Return bits with which at least so many occurrences are still too many, it seems."""
-    bits = as_int64(SPREAD_BITS)
-    while bits > 0 and count >> (SPREAD_BITS + 1 - bits) > 2 * most:
+    bits = as_int64(THINNING_BITS)
+    while bits > 0 and count >> (THINNING_BITS + 1 - bits) > 2 * most:
         bits -= 1
     return bits
 
 
 @jit
-def spread_bits(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    seeds: Seeds,
-    seed: int,
-    bits: int,
-    room: SeedRoom,
-) -> int:
+def thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, bits: int) -> int:
     """Return how many bits, up to `bits`, a `thinning_hash` may have so that a seed occurs rarely.
 
     The places with so many are written to the room, and how often the seed occurs there. A seed is
@@ -520,16 +475,18 @@ def spread_bits(
 
     Which places are kept depends on their positions alone, so reads that share a seed agree.
     """
+    lookup, room, most = search.lookup, search.room, search.steps.max_occurrences
+    codes = search.queries.codes
     kept = as_int64(0)
-    most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+    most_behind, fewest_behind = tails_of_seed(search, query, seeds, seed)
     for tail in range(most_behind, fewest_behind - 1, -1):
-        sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, 0)
-        places = listed_places(lookup, queries, sample.at, sample.lead)
+        query_kmer = kmer_of_seed(search, query, seeds, seed, tail, 0)
+        places = listed_places(lookup, search.queries, query_kmer.at, query_kmer.kmer_offset)
         if places.end < 0:
             return DAMAGED
-        all_have_it = is_exact(sample, places)
-        wanted = beside_sample(lookup, queries.codes, sample, places)
-        first_begin = lookup.part_begin - sample.lead
+        all_have_it = is_exact(query_kmer, places)
+        wanted = beside_kmer(lookup, codes, query_kmer, places)
+        first_begin = lookup.part_begin - query_kmer.kmer_offset
         for first in range(places.begin, places.end, PLACES_AT_ONCE):
             # Most places of a long list do not count, which their numbers alone tell.
             stop = min(first + PLACES_AT_ONCE, places.end)
@@ -544,12 +501,12 @@ def spread_bits(
                     return DAMAGED
                 if found == PASSED:
                     continue
-                if not all_have_it and not has_seed(lookup, queries.codes, sample, found):
+                if not all_have_it and not has_seed(lookup, codes, query_kmer, found):
                     continue
-                room.places[kept] = found - sample.lead
+                room.places[kept] = found - query_kmer.kmer_offset
                 kept += 1
                 # With one bit less, about half of the places are left.
-                while kept > steps.max_occurrences and bits > 0:
+                while kept > most and bits > 0:
                     bits -= 1
                     kept = keep_below(room.places, kept, bits)
     room.occurrences[seed] = kept
@@ -571,7 +528,7 @@ def keep_below(places: Int64Array, count: int, bits: int) -> int:
 def min_key(positions: PositionArray, begin: int, end: int, first_begin: int) -> int:
     """Return the least `thinning_hash` of some listed places."""
     # With numbers of 32 bits, eight or more are compared at once.
-    least = np.uint32((1 << SPREAD_BITS) - 1)
+    least = np.uint32((1 << THINNING_BITS) - 1)
     for place in range(begin, end):
         key = np.uint32(thinning_hash(first_begin + as_int64(positions[as_index(place)])))
         least = min(least, key)
@@ -582,26 +539,26 @@ def min_key(positions: PositionArray, begin: int, end: int, first_begin: int) ->
 def write_listed(
     lookup: KmerLookup,
     codes: CodeArray,
-    sample: SeedSample,
+    query_kmer: SeedKmer,
     places: ListedPlaces,
     filled: int,
     rows: MemRows,
 ) -> int:
     """Write the matches at the listed places of a k-mer (`write_matches`)."""
     row = filled
-    wanted = beside_sample(lookup, codes, sample, places)
+    wanted = beside_kmer(lookup, codes, query_kmer, places)
     for place in range(places.begin, places.end):
         found = occurrence_at(lookup, wanted, place, places.end)
         if found < 0:
             if found == DAMAGED:
                 return DAMAGED
             continue
-        left, right = bases_of_match(lookup, codes, sample, found)
+        left, right = bases_of_match(lookup, codes, query_kmer, found)
         if left < 0:
             continue
         if row == rows.lengths.size:
             return FULL
-        rows.query_starts[row] = sample.at - sample.query_begin - left
+        rows.query_starts[row] = query_kmer.at - query_kmer.query_begin - left
         rows.reference_starts[row] = found - left
         rows.lengths[row] = left + lookup.kmer_length + right
         row += 1
@@ -609,20 +566,17 @@ def write_listed(
 
 
 @inline
-def write_spread(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    query: int,
-    seeds: Seeds,
-    room: SeedRoom,
-    filled: int,
-    rows: MemRows,
-) -> int:
-    """Write the matches at the places of the one seed that is taken (`spread_bits`)."""
+def write_thinned(search: SeedSearch, query: int, seeds: Seeds, filled: int, rows: MemRows) -> int:
+    """Write the matches at the places of the one seed that is taken (`thinning_bits`)."""
+    queries, room = search.queries, search.room
     seed = as_int64(0)
     while room.taken[seed] == 0:
         seed += 1
-    codes, reference, count = queries.codes, lookup.reference, as_int64(room.occurrences[seed])
+    codes, reference, count = (
+        queries.codes,
+        search.lookup.reference,
+        as_int64(room.occurrences[seed]),
+    )
     if filled + count > rows.lengths.size:
         return FULL
     start = seed * seeds.step
@@ -640,31 +594,23 @@ def write_spread(
 
 
 @jit
-def write_matches(
-    lookup: KmerLookup,
-    queries: QueryCodes,
-    steps: SampleSteps,
-    query: int,
-    seeds: Seeds,
-    room: SeedRoom,
-    filled: int,
-    rows: MemRows,
-) -> int:
+def write_matches(search: SeedSearch, query: int, seeds: Seeds, filled: int, rows: MemRows) -> int:
     """Write the matches with a seed that is taken, each once; return where they end, or why not."""
-    if seeds.spread_below > 0:
-        return write_spread(lookup, queries, query, seeds, room, filled, rows)
+    lookup, queries = search.lookup, search.queries
+    if seeds.thinning_below > 0:
+        return write_thinned(search, query, seeds, filled, rows)
     row, last = filled, as_int64(-1)
     for seed in range(seeds.number):
-        if room.taken[seed] == 0:
+        if search.room.taken[seed] == 0:
             continue
         before = (seed - last) * seeds.step if last >= 0 else as_int64(0)
-        most_behind, fewest_behind = tails_of_seed(lookup, queries, steps, query, seeds, seed)
+        most_behind, fewest_behind = tails_of_seed(search, query, seeds, seed)
         for tail in range(most_behind, fewest_behind - 1, -1):
-            sample = sample_of_seed(lookup, queries, query, seeds, seed, tail, before)
-            places = listed_places(lookup, queries, sample.at, sample.lead)
+            query_kmer = kmer_of_seed(search, query, seeds, seed, tail, before)
+            places = listed_places(lookup, queries, query_kmer.at, query_kmer.kmer_offset)
             if places.end < 0:
                 return DAMAGED
-            row = write_listed(lookup, queries.codes, sample, places, row, rows)
+            row = write_listed(lookup, queries.codes, query_kmer, places, row, rows)
             if row < 0:
                 return row
         last = as_int64(seed)

@@ -27,44 +27,35 @@ of the queries: on the reverse strand, in the opposite order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.index import minimizer_order
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.kmer.frontier import UniqueMatchFrontier, new_frontier, write_frontier
 from mummergpu.matching.kmer.minimizer_entries import (
     MatchEnds,
     MinimizerLookup,
-    Sample,
+    QueryKmer,
+    QueryMinimizers,
     StartsOfMinimizer,
+    UniqueWork,
     ends_before,
     extend_at_minimizer,
     has_candidate,
+    new_frontier,
+    write_frontier,
 )
 from mummergpu.matching.kmer.ordered_entries import first_start_beyond, meet_ordered_matches
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-    prefetch,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
+from mummergpu.sequence.codes import MARGIN, Strand
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, longer_rows, new_rows
-from mummergpu.sequence.minimizers import (
-    PlaceArray,
-    RankArray,
-    find_minimizers,
-    new_workspace,
-)
+from mummergpu.sequence.minimizers import find_minimizers, new_workspace
 
 TASK_BASES: Final = 1 << 19
 """The bases of a block that are searched together."""
@@ -99,29 +90,6 @@ found at."""
 UNKNOWN: Final = -1
 ALL_MET: Final = 1 << 62
 """In place of an end: matches before this part may reach into it, or no more are wanted."""
-
-
-class QueryMinimizers(NamedTuple):
-    """The minimizers in a part of a block, and a window of bases to its left and right.
-
-    They may be those of all queries as one sequence: the lowest ranks of all windows inside a query
-    are among them.
-
-    Attributes
-    ----------
-    places, ranks : ndarray
-        The minimizers (`sequence.minimizers`).
-    total : int
-        Their number; the arrays may be longer.
-    begin, end : int
-        The part, as indices of the codes with margins.
-    """
-
-    places: PlaceArray
-    ranks: RankArray
-    total: int
-    begin: int
-    end: int
 
 
 class UniqueSearch:
@@ -177,13 +145,13 @@ class UniqueSearch:
 
         Their starts count from the first base of the block, on the forward strand.
         """
-        lookup, queries = self._lookup, QueryCodes(block.padded_codes, block.offsets)
+        lookup, codes = self._lookup, block.padded_codes
         low, high = max(0, first - lookup.window), min(end + lookup.window, block.base_count)
-        query = max(0, int(np.searchsorted(queries.offsets, low, side="right")) - 1)
+        query = max(0, int(np.searchsorted(block.offsets, low, side="right")) - 1)
         places, ranks = (scratch.of_size(high - low + 1) for scratch in self._scratch)
         # Those of all queries as one sequence, which are more than those of each, and sooner found.
         count = find_minimizers(
-            queries.codes,
+            codes,
             MARGIN,
             MARGIN + block.base_count,
             MARGIN + low,
@@ -199,14 +167,13 @@ class UniqueSearch:
         state = np.zeros(STATE_NUMBERS, dtype=np.int64)
         state[QUERY] = query
         for strand, number in ((Strand.FORWARD, FORWARD_END), (Strand.REVERSE, REVERSE_END)):
-            met = UNKNOWN if queries.offsets[query] < first else 0
+            met = UNKNOWN if block.offsets[query] < first else 0
             state[number] = met if strand in strands else ALL_MET
-        candidates, frontier = np.empty(CANDIDATES, dtype=np.int64), new_frontier()
+        candidates = np.empty(CANDIDATES, dtype=np.int64)
+        work = UniqueWork(lookup, codes, minimizers, candidates, new_frontier(), state)
         room = MIN_ROOM
         forward, reverse = new_rows(room), new_rows(room)
-        while not find_unique_rows(
-            lookup, queries, minimizers, candidates, frontier, state, forward, reverse
-        ):
+        while not find_unique_rows(work, block.offsets, forward, reverse):
             room *= 2
             forward = longer_rows(forward, int(state[FORWARD_ROWS]), room)
             reverse = longer_rows(reverse, int(state[REVERSE_ROWS]), room)
@@ -238,14 +205,7 @@ def rows_of_queries(rows: MemRows, block: QueryBlock, strand: Strand) -> MemColu
 
 @jit
 def find_unique_rows(
-    lookup: MinimizerLookup,
-    queries: QueryCodes,
-    minimizers: QueryMinimizers,
-    candidates: Int64Array,
-    frontier: UniqueMatchFrontier,
-    state: Int64Array,
-    forward: MemRows,
-    reverse: MemRows,
+    work: UniqueWork, offsets: Int64Array, forward: MemRows, reverse: MemRows
 ) -> bool:
     """Write the matches that are unique in the reference, and whose minimizers lie in a range.
 
@@ -253,8 +213,8 @@ def find_unique_rows(
     forward strand. False means that the rows are full: the caller then calls again with longer
     ones.
     """
+    minimizers, state = work.minimizers, work.state
     places, total = minimizers.places, minimizers.total
-    offsets = queries.offsets
     number, query = state[NUMBER], state[QUERY]
     while number < total and places[as_index(number)] >> 1 < minimizers.end:
         at = places[as_index(number)] >> 1
@@ -267,15 +227,11 @@ def find_unique_rows(
                     state[strand_end] = met
         query_begin, query_end = MARGIN + offsets[query], MARGIN + offsets[query + 1]
         ends = MatchEnds(state[FORWARD_END], state[REVERSE_END])
-        number = next_that_matters(
-            lookup, queries.codes, minimizers, number, query_begin, query_end, ends
-        )
+        number = next_that_matters(work, number, query_begin, query_end, ends)
         if number == total or places[as_index(number)] >> 1 >= min(query_end, minimizers.end):
             continue
-        sample = sample_at(lookup, queries.codes, minimizers, number, query_begin, query_end)
-        if not find_at_minimizer(
-            lookup, queries.codes, minimizers, sample, candidates, frontier, state, forward, reverse
-        ):
+        query_kmer = query_kmer_at(work, number, query_begin, query_end)
+        if not find_at_minimizer(work, query_kmer, forward, reverse):
             # The next call begins with this minimizer.
             state[NUMBER], state[QUERY] = number, query
             return False
@@ -286,18 +242,13 @@ def find_unique_rows(
 
 @inline
 def next_that_matters(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    minimizers: QueryMinimizers,
-    number: int,
-    query_begin: int,
-    query_end: int,
-    ends: MatchEnds,
+    work: UniqueWork, number: int, query_begin: int, query_end: int, ends: MatchEnds
 ) -> int:
     """Return the first minimizer, from one on, that a match beyond the ends may be found at.
 
     It is the first one behind the query, or the number of all, if there is none.
     """
+    lookup, minimizers = work.lookup, work.minimizers
     places, ranks, total = minimizers.places, minimizers.ranks, minimizers.total
     mask = lookup.offsets.size - 2
     # A k-mer that reaches into the next query is one of the block, but of no query.
@@ -315,11 +266,11 @@ def next_that_matters(
             # Of entries that begin in a line of the caches, some lie in the next one.
             prefetch(lookup.entries, begin_of_entries + ENTRIES_OF_LINE - 1)
         if minimizers.begin <= at <= last:
-            sample = sample_at(lookup, codes, minimizers, number, query_begin, query_end)
+            query_kmer = query_kmer_at(work, number, query_begin, query_end)
             # Most minimizers have few entries, and their contexts show that none of them matters.
-            if sample.listed_end - sample.listed_begin > RARE_ENTRIES:
+            if query_kmer.listed_end - query_kmer.listed_begin > RARE_ENTRIES:
                 break
-            if has_candidate(lookup, sample, ends):
+            if has_candidate(lookup, query_kmer, ends):
                 break
         number += 1
     return number
@@ -327,32 +278,25 @@ def next_that_matters(
 
 @inline
 def find_at_minimizer(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    minimizers: QueryMinimizers,
-    sample: Sample,
-    candidates: Int64Array,
-    frontier: UniqueMatchFrontier,
-    state: Int64Array,
-    forward: MemRows,
-    reverse: MemRows,
+    work: UniqueWork, query_kmer: QueryKmer, forward: MemRows, reverse: MemRows
 ) -> bool:
     """Write the unique matches that are found at a minimizer; return False if the rows are full."""
-    query_end = sample.query_end
-    starts = owned_starts(minimizers, sample, lookup.window)
+    frontier, state = work.frontier, work.state
+    query_end = query_kmer.query_end
+    starts = owned_starts(work.minimizers, query_kmer, work.lookup.window)
     if starts.first > starts.last:
         return True
     if state[FORWARD_END] == UNKNOWN or state[REVERSE_END] == UNKNOWN:
-        met = ends_before(lookup, codes, sample, starts)
+        met = ends_before(work.lookup, work.codes, query_kmer, starts)
         state[FORWARD_END] = max(state[FORWARD_END], met.forward)
         state[REVERSE_END] = max(state[REVERSE_END], met.reverse)
-    ends = ends_from(lookup, codes, minimizers, sample, state)
+    ends = ends_from(work, query_kmer)
     # Without this, a read whose whole rest has been met would still look up all minimizers.
     if ends.forward >= query_end and ends.reverse >= query_end:
         return True
     frontier.counts[0] = 0
     frontier.counts[1] = 0
-    meet_rarest(lookup, codes, minimizers, sample, starts, ends, candidates, frontier)
+    meet_rarest(work, query_kmer, starts, ends)
     row, reverse_row = state[FORWARD_ROWS], state[REVERSE_ROWS]
     if row + frontier.counts[0] > forward.lengths.size:
         return False
@@ -370,35 +314,29 @@ def find_at_minimizer(
 
 @inline
 def meet_rarest(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    minimizers: QueryMinimizers,
-    sample: Sample,
-    starts: StartsOfMinimizer,
-    ends: MatchEnds,
-    candidates: Int64Array,
-    frontier: UniqueMatchFrontier,
+    work: UniqueWork, query_kmer: QueryKmer, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> None:
     """Add the matches with some starts to a frontier, found at their rarest minimizers."""
-    query_begin, query_end = sample.query_begin, sample.query_end
-    number = sample.number
+    lookup = work.lookup
+    query_begin, query_end = query_kmer.query_begin, query_kmer.query_end
+    number = query_kmer.number
     if ends.forward >= query_end:
-        forward_number = reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+        forward_number = reverse_number = rarest_between(work, query_kmer, ends.reverse)
     else:
-        forward_number = rarest_between(lookup, minimizers, sample, ends.forward)
+        forward_number = rarest_between(work, query_kmer, ends.forward)
         reverse_number = forward_number
         if ends.reverse < query_end:
-            reverse_number = rarest_between(lookup, minimizers, sample, ends.reverse)
+            reverse_number = rarest_between(work, query_kmer, ends.reverse)
     rarest, wanted = forward_number, ends
     if forward_number != reverse_number:
         wanted = MatchEnds(ends.forward, as_int64(ALL_MET))
     while True:
         if rarest != number:
-            sample = sample_at(lookup, codes, minimizers, rarest, query_begin, query_end)
-        if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
-            meet_ordered_matches(lookup, codes, sample, starts, wanted, frontier)
+            query_kmer = query_kmer_at(work, rarest, query_begin, query_end)
+        if query_kmer.listed_end - query_kmer.listed_begin > lookup.longest_ascending:
+            meet_ordered_matches(lookup, work.codes, query_kmer, starts, wanted, work.frontier)
         else:
-            extend_at_minimizer(lookup, codes, sample, starts, wanted, candidates, frontier)
+            extend_at_minimizer(work, query_kmer, starts, wanted)
         if rarest == reverse_number:
             break
         # The matches of the other strand have a rarer minimizer.
@@ -407,47 +345,40 @@ def meet_rarest(
 
 
 @inline
-def ends_from(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    minimizers: QueryMinimizers,
-    sample: Sample,
-    state: Int64Array,
-) -> MatchEnds:
+def ends_from(work: UniqueWork, query_kmer: QueryKmer) -> MatchEnds:
     """Return the furthest ends; or `ALL_MET` where only matches found later pass them.
 
     A match that passes an end has the minimizer of the last window before that, or begins later
     than this window. Where it is frequent, and few of its entries pass the end, these tell how
     early a match can begin.
     """
-    if sample.listed_end - sample.listed_begin > lookup.longest_ascending:
+    lookup, minimizers, state = work.lookup, work.minimizers, work.state
+    if query_kmer.listed_end - query_kmer.listed_begin > lookup.longest_ascending:
         for strand in range(2):
             end = state[FORWARD_END + strand]
             # The last window of a match that passes it by a base, if that begins so early.
             window_begin = end + 2 - lookup.window - lookup.kmer_length
-            if state[FORWARD_ASKED + strand] == end or end == sample.query_end:
+            if state[FORWARD_ASKED + strand] == end or end == query_kmer.query_end:
                 continue
             # Minimizers are known up to a window behind this part.
-            if not sample.place >> 1 <= window_begin <= minimizers.end:
+            if not query_kmer.place >> 1 <= window_begin <= minimizers.end:
                 continue
             state[FORWARD_ASKED + strand] = end
             start = window_begin + 1
-            lowest = lowest_of(minimizers, sample.number, window_begin, lookup.window)
+            lowest = lowest_of(minimizers, query_kmer.number, window_begin, lookup.window)
             if lowest < 0:
                 # No match has a window with a break.
-                state[FORWARD_NEXT + strand] = first_from(minimizers, sample.number, start)
+                state[FORWARD_NEXT + strand] = first_from(minimizers, query_kmer.number, start)
                 continue
-            other = sample_at(
-                lookup, codes, minimizers, lowest, sample.query_begin, sample.query_end
-            )
+            other = query_kmer_at(work, lowest, query_kmer.query_begin, query_kmer.query_end)
             if other.listed_end - other.listed_begin > lookup.longest_ascending:
-                start = min(start, first_start_beyond(lookup, codes, other, end, strand == 1))
+                start = min(start, first_start_beyond(lookup, work.codes, other, end, strand == 1))
                 # What begins there is found at a minimizer that does not lie before it.
-                state[FORWARD_NEXT + strand] = first_from(minimizers, sample.number, start)
+                state[FORWARD_NEXT + strand] = first_from(minimizers, query_kmer.number, start)
     forward, reverse = state[FORWARD_END], state[REVERSE_END]
-    if sample.number < state[FORWARD_NEXT]:
+    if query_kmer.number < state[FORWARD_NEXT]:
         forward = as_int64(ALL_MET)
-    if sample.number < state[REVERSE_NEXT]:
+    if query_kmer.number < state[REVERSE_NEXT]:
         reverse = as_int64(ALL_MET)
     return MatchEnds(forward, reverse)
 
@@ -477,21 +408,15 @@ def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int)
 
 
 @inline
-def sample_at(
-    lookup: MinimizerLookup,
-    codes: CodeArray,
-    minimizers: QueryMinimizers,
-    number: int,
-    query_begin: int,
-    query_end: int,
-) -> Sample:
+def query_kmer_at(work: UniqueWork, number: int, query_begin: int, query_end: int) -> QueryKmer:
     """Return a minimizer of a query with its entries."""
+    lookup, minimizers = work.lookup, work.minimizers
     place = minimizers.places[as_index(number)]
     bucket = as_int64(minimizers.ranks[as_index(number)]) & (lookup.offsets.size - 2)
-    return Sample(
+    return QueryKmer(
         number,
         place,
-        context_at(codes, place >> 1, lookup.kmer_length, place & 1 == 1),
+        context_at(work.codes, place >> 1, lookup.kmer_length, place & 1 == 1),
         as_int64(lookup.offsets[as_index(bucket)]),
         as_int64(lookup.offsets[as_index(bucket + 1)]),
         query_begin,
@@ -500,14 +425,16 @@ def sample_at(
 
 
 @inline
-def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> StartsOfMinimizer:
+def owned_starts(
+    minimizers: QueryMinimizers, query_kmer: QueryKmer, window: int
+) -> StartsOfMinimizer:
     """Return the starts of the windows of which a minimizer is the first one with the lowest rank.
 
     The first one comes after the last one if there are none.
     """
-    places, ranks, number = minimizers.places, minimizers.ranks, sample.number
-    at, rank = sample.place >> 1, ranks[as_index(sample.number)]
-    first, last = max(at - window + 1, sample.query_begin), at
+    places, ranks, number = minimizers.places, minimizers.ranks, query_kmer.number
+    at, rank = query_kmer.place >> 1, ranks[as_index(query_kmer.number)]
+    first, last = max(at - window + 1, query_kmer.query_begin), at
     # An equal rank before it is first, and one after it is not.
     other = number - 1
     while other >= 0 and places[as_index(other)] >> 1 >= first:
@@ -523,17 +450,16 @@ def owned_starts(minimizers: QueryMinimizers, sample: Sample, window: int) -> St
 
 
 @inline
-def rarest_between(
-    lookup: MinimizerLookup, minimizers: QueryMinimizers, sample: Sample, end: int
-) -> int:
+def rarest_between(work: UniqueWork, query_kmer: QueryKmer, end: int) -> int:
     """Return the number of the rarest minimizer of all matches that begin before one, or with it.
 
     They reach beyond `end`. Of all their windows, the next few ones are looked at.
     """
+    lookup, minimizers = work.lookup, work.minimizers
     places, ranks = minimizers.places, minimizers.ranks
     mask = lookup.offsets.size - 2
-    rarest, fewest = sample.number, sample.listed_end - sample.listed_begin
-    first, other = (sample.place >> 1) + 1, sample.number + 1
+    rarest, fewest = query_kmer.number, query_kmer.listed_end - query_kmer.listed_begin
+    first, other = (query_kmer.place >> 1) + 1, query_kmer.number + 1
     for _ in range(WINDOWS_AHEAD):
         behind = first + lookup.window
         if fewest <= RARE_ENTRIES or behind + lookup.kmer_length - 2 > end:

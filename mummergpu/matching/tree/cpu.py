@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 
 from mummergpu.index.pages import damage_error
-from mummergpu.index.tree.page import TreePage
-from mummergpu.matching.backends.interface import WorkSizes
+from mummergpu.index.tree.flatten import TreePage
+from mummergpu.matching.backends.interface import QueryCodes, WorkSizes
 from mummergpu.matching.backends.paged_cpu import PagedCpuBackend
-from mummergpu.matching.query_codes import QueryCodes
 from mummergpu.matching.tree.cpu_access import arrays_of
 from mummergpu.matching.tree.cpu_match import (
     LANE_NUMBERS,

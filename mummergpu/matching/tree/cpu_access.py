@@ -31,28 +31,15 @@ from mummergpu.sequence.codes import BREAK
 
 
 class TreeArrays(NamedTuple):
-    """A flat tree as compiled functions take it (`flatten.FlatTree`).
+    """A flat tree as compiled functions take it (`flatten.FlatTree`)."""
 
-    Attributes
-    ----------
-    nodes, children : ndarray, dtype=uint8 or uint32, shape=(n_elements,)
-        The two halves of the nodes.
-    stride : int
-        Elements from one node to the next, in either array.
-    slots : int
-        The number of nodes that the arrays can hold.
-    reference : ndarray, dtype=uint8, shape=(n_places,)
-        The codes of the page, in one or two dimensions.
-    strip_bits : int
-        Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
-    """
-
+    # The two halves of the nodes; (n_elements,).
     nodes: NodeHalfArray
     children: NodeHalfArray
-    stride: int
-    slots: int
-    reference: ByteArray
-    strip_bits: int
+    stride: int  # Elements from one node to the next, in either array.
+    slots: int  # The number of nodes that the arrays can hold.
+    reference: ByteArray  # The codes of the page, in one or two dimensions.
+    strip_bits: int  # Binary logarithm of the rows in a strip of the reference; 0 in one dimension.
 
 
 def arrays_of(tree: FlatTree) -> TreeArrays:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mummergpu.index.tree.layout import NO_NODE, ROOT
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.tree.cpu_access import (
     TreeArrays,
     child_of,
@@ -29,12 +29,7 @@ from mummergpu.matching.tree.cpu_access import (
     suffix_link_of,
 )
 from mummergpu.runtime.arrays import Int32Array, Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 
 LANES: Final = 16
@@ -65,23 +60,17 @@ of a query allows fewer than five skips."""
 
 
 class Candidates(NamedTuple):
-    """The candidate matches of a block in a page.
+    """The candidate matches of a block in a page."""
 
-    Attributes
-    ----------
-    positions : ndarray, dtype=int32, shape=(n_capacity,)
-        Where each begins in its query. There is one element for every position of a query from
-        which a match can be long enough.
-    lowest_nodes, edge_lengths : ndarray, dtype=int32, shape=(n_capacity,)
-        The lowest node that it reaches, and its length along the edge to it.
-    offsets : ndarray, dtype=int64, shape=(n_queries + 1,)
-        Where the elements of each query begin, and where those of the last query end: in the match
-        kernel with room for all that it may find, and without gaps afterwards (`compact_lanes`).
-    """
-
+    # Where each begins in its query. There is one element for every position of a query from which
+    # a match can be long enough.
     positions: Int32Array
+    # The lowest node that it reaches, and its length along the edge to it.
     lowest_nodes: Int32Array
     edge_lengths: Int32Array
+    # Where the elements of each query begin, and where those of the last query end: in the match
+    # kernel with room for all that it may find, and without gaps afterwards (`compact_lanes`);
+    # (n_queries + 1,).
     offsets: Int64Array
 
 

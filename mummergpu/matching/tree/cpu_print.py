@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from mummergpu.index.tree.layout import NO_NODE
-from mummergpu.matching.query_codes import QueryCodes
+from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.matching.row_order import sort_rows
 from mummergpu.matching.tree.cpu_access import (
     TreeArrays,
@@ -30,12 +30,7 @@ from mummergpu.matching.tree.cpu_access import (
 )
 from mummergpu.matching.tree.cpu_match import Candidates
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import (
-    as_index,
-    as_int64,
-    inline,
-    jit,
-)
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 from mummergpu.sequence.mems import MemRows
@@ -52,44 +47,24 @@ DAMAGED: Final = -1
 
 
 class PageText(NamedTuple):
-    """What a page reports, and the reference in which its matches are extended.
+    """What a page reports, and the reference in which its matches are extended."""
 
-    Attributes
-    ----------
-    begin : int
-        Where the page begins in the joined reference.
-    base_count : int
-        Its bases.
-    owned_count : int
-        It reports the suffixes that begin before this position.
-    joined_reference : ndarray, dtype=uint8, shape=(n_reference_bases,)
-        The codes of all pages.
-    """
-
-    begin: int
-    base_count: int
-    owned_count: int
-    joined_reference: CodeArray
+    begin: int  # Where the page begins in the joined reference.
+    base_count: int  # Its bases.
+    owned_count: int  # It reports the suffixes that begin before this position.
+    joined_reference: CodeArray  # The codes of all pages.
 
 
 class Candidate(NamedTuple):
-    """One candidate match.
+    """One candidate match."""
 
-    Attributes
-    ----------
-    query_begin, start : int
-        Where in the codes its query begins, and it begins itself.
-    top, lowest : int
-        The addresses of P and L.
-    edge_length : int
-        The bases matched along the edge to L.
-    """
-
+    # Where in the codes its query begins, and it begins itself.
     query_begin: int
     start: int
+    # The addresses of P and L.
     top: int
     lowest: int
-    edge_length: int
+    edge_length: int  # The bases matched along the edge to L.
 
 
 @jit
@@ -231,7 +206,7 @@ def search_below(
     preceding = as_int64(codes[as_index(start - 1)]) if start > candidate.query_begin else BREAK
     node = candidate.top
     level = 0
-    visits_left = tree.slots
+    nodes_left = tree.slots
     distance = 0
     length = match_length if node == lowest else string_depth_of(tree, node)
     while True:
@@ -239,14 +214,14 @@ def search_below(
         if is_leaf(tree, node):
             if length > match_length:
                 return DAMAGED
-            filled, visits_left = take_leaves(
-                tree, node, owned_count, preceding, length, rows, filled, visits_left
+            filled, nodes_left = take_leaves(
+                tree, node, owned_count, preceding, length, rows, filled, nodes_left
             )
             slot = BREAK + 1
         child, slot = next_child(tree, node, slot)
         while child == NO_NODE:
             if level == 0:
-                return filled if visits_left >= 0 else DAMAGED
+                return filled if nodes_left >= 0 else DAMAGED
             level -= 1
             came_from = node
             node = parent_of(tree, node)
@@ -258,8 +233,8 @@ def search_below(
             slot = slot_behind(tree, node, came_from)
             child, slot = next_child(tree, node, slot)
         level += 1
-        visits_left -= 1
-        if visits_left < 0:
+        nodes_left -= 1
+        if nodes_left < 0:
             return DAMAGED
         if (
             distance == 0
@@ -281,14 +256,14 @@ def take_leaves(
     length: int,
     rows: MemRows,
     filled: int,
-    visits_left: int,
+    nodes_left: int,
 ) -> tuple[int, int]:
     """Count the MEMs at a leaf and its chain; write them unless the rows are empty.
 
     It returns where the rows end, and how many nodes may still be visited: -1 if the chain is a
     circle. `preceding` is the base before the match in the query.
     """
-    while visits_left >= 0:
+    while nodes_left >= 0:
         suffix = leaf_id_of(tree, leaf)
         base_before = preceding_base_of(tree, leaf)
         # A break matches nothing, not even another break.
@@ -299,9 +274,9 @@ def take_leaves(
             filled += 1
         leaf = next_leaf_of(tree, leaf)
         if leaf == NO_NODE:
-            return filled, visits_left
-        visits_left -= 1
-    return filled, visits_left
+            return filled, nodes_left
+        nodes_left -= 1
+    return filled, nodes_left
 
 
 @inline

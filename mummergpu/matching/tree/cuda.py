@@ -1,21 +1,452 @@
-"""The tree search on a GPU: both kernels of the paper, with all 128 policies."""
+"""The tree search on a GPU: both kernels of the paper, with all 128 policies.
+
+The kernels run in the order of the paper: match, then print. Their output buffers have the exact
+size: a first pass counts the results, a scan turns the counts into offsets, and the offsets say
+where each thread writes. Between the kernels only two totals come back to the host, which give the
+sizes of the next buffers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Final
 
-from mummergpu.cuda.device import Device, DeviceMemoryError
+import numpy as np
+
+from mummergpu.cuda.device import (
+    AnyArray,
+    Argument,
+    Buffer,
+    Device,
+    DeviceMemoryError,
+    Program,
+    Texture,
+)
 from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.pinned_staging import Uploader
+from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.errors import BackendError
-from mummergpu.index.tree.page import TreePage
+from mummergpu.index.pages import Page
+from mummergpu.index.tree.flatten import TreePage
+from mummergpu.index.tree.layout import REFERENCE_WIDTH_BITS
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import LONGEST_MATCH, CudaStreamsBackend
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
-from mummergpu.matching.tree.cuda_pages import ResidentCodes, ResidentPage
-from mummergpu.matching.tree.cuda_program import tree_program
-from mummergpu.matching.tree.cuda_search import TreeSearchContext, TreeStreamSearcher
+from mummergpu.matching.backends.stream_searcher import (
+    COUNTER_BYTES,
+    PADDING_BYTES,
+    WORD_BYTES,
+    StreamSearcher,
+    UploadedBlock,
+)
+from mummergpu.matching.tree import cuda_program
+from mummergpu.matching.tree.cuda_program import (
+    CANDIDATE_BYTES,
+    COUNT_BYTES,
+    FEW_ROWS,
+    KEPT_MEMS_BYTES,
+    tree_program,
+)
+from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.mems import MemColumns
+
+MAX_ARRAY_ROWS: Final = 1 << 16
+"""The most rows of a two-dimensional texture, on every device that CUDA supports."""
+
+
+class ResidentCodes:
+    """Codes in linear memory with padding after them, and optionally a texture of words.
+
+    The device is current in the calling thread; the constructor waits for the uploader's stream.
+    """
+
+    def __init__(self, device: Device, uploader: Uploader, codes: CodeArray, texture: bool) -> None:
+        size = -(-codes.size // WORD_BYTES) * WORD_BYTES + PADDING_BYTES
+        self._buffer = device.allocate(size)
+        self.address = self._buffer.address
+        self.size = size
+        self._texture: Texture | None = None
+        try:
+            uploader.stream.fill_zero(
+                self.address + size - PADDING_BYTES - WORD_BYTES, 3 * WORD_BYTES
+            )
+            uploader.copy_in(self.address, codes)
+            uploader.stream.synchronize()
+            if texture:
+                self._texture = device.linear_texture(self.address, size // WORD_BYTES, WORD_BYTES)
+        except BaseException:
+            self._buffer.free()
+            raise
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The kernel arguments: the address and the texture."""
+        return self.address, 0 if self._texture is None else self._texture.handle
+
+    def free(self) -> None:
+        """Free the memory."""
+        if self._texture is not None:
+            self._texture.free()
+        self._buffer.free()
+
+
+class ResidentPage:
+    """A page on a device, whose tree has the policy's layout.
+
+    The constructor waits for the uploader's stream. `size` counts the bytes that were copied. If
+    the page does not fit, `DeviceMemoryError` is raised and nothing stays on the device; one that
+    is too large for a texture raises `BackendError`.
+    """
+
+    def __init__(
+        self, device: Device, uploader: Uploader, indexed: TreePage, policy: Policy
+    ) -> None:
+        tree = indexed.tree
+        self.page: Page = indexed.page
+        self.base_count = tree.base_count
+        self.size = tree.byte_count
+        self._device = device
+        self._uploader = uploader
+        self._owned: list[Buffer | Texture | ResidentCodes] = []
+        try:
+            self.reference_arguments = self._place_reference(indexed, policy)
+            self.tree_arguments = self._place_tree(indexed, policy)
+        except BaseException:
+            self.free()
+            raise
+
+    def free(self) -> None:
+        """Free the memory and the textures."""
+        while self._owned:
+            self._owned.pop().free()
+
+    def _place_reference(self, indexed: TreePage, policy: Policy) -> tuple[int, int]:
+        reference = indexed.tree.reference
+        if policy.two_dimensional_reference and policy.reference_texture:
+            texture = self._device.array_texture(reference, 1 << REFERENCE_WIDTH_BITS, 1)
+            self._owned.append(texture)
+            return 0, texture.handle
+        codes = ResidentCodes(self._device, self._uploader, reference, policy.reference_texture)
+        self._owned.append(codes)
+        return codes.arguments
+
+    def _place_tree(self, indexed: TreePage, policy: Policy) -> tuple[int, ...]:
+        tree = indexed.tree
+        layout = tree.layout
+        texel_bytes = 8 if layout.wide else 16
+        width = (1 << layout.tree_width_bits) * layout.node_stride_bytes // texel_bytes
+        parts = cuda_program.texture_parts(layout.wide)
+        addresses: list[int] = []
+        textures: list[list[int]] = []
+        for array in [tree.nodes] if layout.merged_tree else [tree.nodes, tree.children]:
+            handles: list[int] = []
+            address = 0
+            if policy.tree_texture and layout.two_dimensional_tree:
+                handles.append(self._array_texture(array, width, texel_bytes))
+            else:
+                buffer = self._device.allocate(array.nbytes)
+                self._owned.append(buffer)
+                address = buffer.address
+                self._uploader.copy_in(address, array)
+                self._uploader.stream.synchronize()
+            if policy.tree_texture and not layout.two_dimensional_tree:
+                handles += self._part_textures(address, array.nbytes // texel_bytes, texel_bytes)
+            if len(handles) > parts:
+                raise BackendError(
+                    "cuda", "the tree is too large for textures; use a smaller --page-size"
+                )
+            addresses.append(address)
+            textures.append(handles + [0] * (parts - len(handles)))
+        if layout.merged_tree:
+            addresses.append(addresses[0] + layout.half_bytes if addresses[0] else 0)
+            textures.append([0] * parts)
+        return *addresses, *textures[0], *textures[1]
+
+    def _array_texture(self, array: AnyArray, width: int, texel_bytes: int) -> int:
+        if array.nbytes // (width * texel_bytes) > MAX_ARRAY_ROWS:
+            raise BackendError(
+                "cuda",
+                "the tree is too large for two-dimensional textures; use a smaller --page-size",
+            )
+        texture = self._device.array_texture(array, width, texel_bytes)
+        self._owned.append(texture)
+        return texture.handle
+
+    def _part_textures(self, address: int, texels: int, texel_bytes: int) -> list[int]:
+        handles = []
+        part_texels = 1 << cuda_program.TEXTURE_PART_BITS
+        for first in range(0, texels, part_texels):
+            texture = self._device.linear_texture(
+                address + first * texel_bytes, min(part_texels, texels - first), texel_bytes
+            )
+            self._owned.append(texture)
+            handles.append(texture.handle)
+        return handles
+
+
+FIRST_SET: Final = 0
+LATER_SET: Final = 1
+OTHER_SET: Final = 2
+"""The sets of buffers for MEMs. The MEMs on earlier pages and those on the next page are merged
+into the set that is not in use."""
+
+LONG_COUNT: Final = 0
+NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
+"""The offset of each counter in the buffer of counters, in bytes."""
+
+
+@frozen
+class TreeSearchContext:
+    """The data that all searches of a run share."""
+
+    program: Program  # The kernels, compiled for the policy and the node format.
+    minimum_length: int
+    pages: Sequence[ResidentPage]  # The pages to search, in the order of the reference.
+    # The address of the codes of all pages on the device; 0 if no page needs them.
+    joined_reference: int
+    joined_count: int
+    query_texture: bool  # Whether kernels read queries through a texture.
+    profile: bool  # Whether the kernels count the nodes that they visit.
+
+
+@frozen
+class DeviceQueries:
+    """A block of queries on the device."""
+
+    count: int
+    base_count: int
+    offsets: int  # The address of the array that says where each query begins.
+    codes: int
+    texture: Texture | None  # The texture through which the codes are read, if the policy says so.
+
+    @property
+    def arguments(self) -> tuple[int, int]:
+        """The kernel arguments for the codes."""
+        return self.codes, 0 if self.texture is None else self.texture.handle
+
+
+@frozen
+class DeviceCandidates:
+    """Candidate matches on the device."""
+
+    # The address of the candidates. The buffer has one slot for each base of the block; the
+    # candidates of a query begin at the slot of its first base.
+    records: int
+    # The address of the number of candidates before each query, with the total at the end.
+    offsets: int
+    queries: int  # The address of the array that names the query of each candidate.
+    count: int
+
+
+class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
+    """Searches trees on one stream: match, then print (`stream_searcher.StreamSearcher`)."""
+
+    stage = "print_kernel"
+    stages = MappingProxyType({"match_kernel": "match_kernel"})
+
+    def _prepare(self, block: UploadedBlock) -> UploadedBlock:
+        return block
+
+    def search_strand(self, strand: Strand, max_rows: int) -> MemColumns | None:
+        """Return the MEMs of a block on all pages, or None if there are too many."""
+        context = self.context
+        queries = self._queries_on(context, self.queries, strand)
+        try:
+            found = self._search_page(context, context.pages[0], queries, max_rows, FIRST_SET)
+            free_set = OTHER_SET
+            for page in context.pages[1:]:
+                if found is None:
+                    return None
+                later = self._search_page(context, page, queries, max_rows - found.count, LATER_SET)
+                if later is None:
+                    return None
+                found = self._merge(context, queries, found, later, free_set)
+                free_set = FIRST_SET if free_set == OTHER_SET else OTHER_SET
+            return None if found is None else self.download(queries.count, found)
+        finally:
+            if queries.texture is not None:
+                self.stream.synchronize()
+                queries.texture.free()
+
+    def _queries_on(
+        self, context: TreeSearchContext, block: UploadedBlock, strand: Strand
+    ) -> DeviceQueries:
+        """Return a block's queries on one strand, bound to a texture if the policy says so."""
+        codes = block.codes
+        if strand is Strand.REVERSE:
+            codes = self.buffer("reverse codes", block.size)
+            words = -(-block.base_count // WORD_BYTES)
+            self.stream.fill_zero(codes + words * WORD_BYTES, block.size - words * WORD_BYTES)
+            self.launcher.launch_on(
+                context.program,
+                "reverse_complement",
+                words,
+                (block.codes, block.offsets, block.query_count, codes),
+            )
+        texture = None
+        if context.query_texture:
+            texture = self.device.linear_texture(codes, block.size // WORD_BYTES, WORD_BYTES)
+        return DeviceQueries(block.query_count, block.base_count, block.offsets, codes, texture)
+
+    def _search_page(
+        self,
+        context: TreeSearchContext,
+        page: ResidentPage,
+        queries: DeviceQueries,
+        max_rows: int,
+        set_number: int,
+    ) -> DeviceMems | None:
+        candidates = self._match(context, page, queries)
+        return self._print(context, page, queries, candidates, max_rows, set_number)
+
+    def _match(
+        self, context: TreeSearchContext, page: ResidentPage, queries: DeviceQueries
+    ) -> DeviceCandidates:
+        """Find the candidate matches of all queries on a page."""
+        buffer = self.buffer
+        records = buffer("candidates", CANDIDATE_BYTES * queries.base_count)
+        counts = buffer("candidate counts", COUNT_BYTES * queries.count)
+        counters = buffer("counters", COUNTER_BYTES)
+        self.stream.fill_zero(counters, COUNTER_BYTES)
+        self.launcher.launch_on(
+            context.program,
+            "match_kernel",
+            queries.count,
+            (
+                *page.tree_arguments,
+                *page.reference_arguments,
+                *queries.arguments,
+                queries.offsets,
+                np.uint32(queries.count),
+                np.uint32(context.minimum_length),
+                records,
+                counts,
+                counters + NODE_VISITS["match_kernel"],
+            ),
+        )
+        offsets = buffer("candidate offsets", 8 * (queries.count + 1))
+        self.launcher.scan(context.program, counts, queries.count, offsets)
+        count = self._read_total(offsets, queries.count)
+        self.stats.add(candidate_matches=count)
+        candidate_queries = buffer("candidate queries", 4 * count)
+        if count > 0:
+            self.launcher.launch_on(
+                context.program,
+                "assign_queries",
+                queries.count,
+                (offsets, queries.count, candidate_queries),
+            )
+        return DeviceCandidates(records, offsets, candidate_queries, count)
+
+    def _print(
+        self,
+        context: TreeSearchContext,
+        page: ResidentPage,
+        queries: DeviceQueries,
+        candidates: DeviceCandidates,
+        max_rows: int,
+        set_number: int,
+    ) -> DeviceMems | None:
+        """Turn candidate matches into MEMs, or return None if there are too many."""
+        buffer = self.buffer
+        kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
+        counts = buffer("mem counts", COUNT_BYTES * candidates.count)
+        counters = buffer("counters", COUNTER_BYTES)
+        searched: tuple[Argument, ...] = (
+            *(*page.tree_arguments, *queries.arguments, queries.offsets),
+            np.uint32(context.minimum_length),
+            *(candidates.records, candidates.offsets, candidates.queries, candidates.count),
+            *(page.page.begin, np.uint32(page.base_count)),
+            np.uint32(page.page.owned_end - page.page.begin),
+            *(context.joined_count, context.joined_reference, kept),
+        )
+        if candidates.count > 0:
+            self.launcher.launch_on(
+                context.program,
+                "count_mems",
+                candidates.count,
+                (*searched, counts, counters + NODE_VISITS["count_mems"]),
+            )
+        offsets = buffer("mem offsets", 8 * (candidates.count + 1))
+        self.launcher.scan(context.program, counts, candidates.count, offsets)
+        query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        self.launcher.launch_on(
+            context.program,
+            "offset_query_mems",
+            queries.count + 1,
+            (candidates.offsets, offsets, queries.count, query_offsets),
+        )
+        count = self._read_total(offsets, candidates.count)
+        if count > max_rows:
+            return None
+        columns = self._columns(set_number, count)
+        if count > 0:
+            self.launcher.launch_on(
+                context.program,
+                "write_mems",
+                candidates.count,
+                (*searched, offsets, *columns, counters + NODE_VISITS["write_mems"]),
+            )
+            self._sort(context, candidates, offsets, columns, count)
+        if context.profile:
+            self._read_visits(counters)
+        return DeviceMems(query_offsets, columns, count)
+
+    def _sort(
+        self,
+        context: TreeSearchContext,
+        candidates: DeviceCandidates,
+        offsets: int,
+        columns: tuple[int, int, int],
+        count: int,
+    ) -> None:
+        """Sort the MEMs of each candidate match by their starts in the reference."""
+        long_candidates = self.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
+        long_count = self.buffer("counters", COUNTER_BYTES) + LONG_COUNT
+        self.launcher.launch_on(
+            context.program,
+            "sort_candidates",
+            candidates.count,
+            (offsets, candidates.count, *columns, long_candidates, long_count),
+        )
+        if count > FEW_ROWS:
+            self.launcher.launch(
+                context.program,
+                "sort_long_candidates",
+                min(count // FEW_ROWS, self.device.resident_blocks),
+                (offsets, long_candidates, long_count, *columns),
+            )
+
+    def _merge(
+        self,
+        context: TreeSearchContext,
+        queries: DeviceQueries,
+        found: DeviceMems,
+        later: DeviceMems,
+        set_number: int,
+    ) -> DeviceMems:
+        """Merge the MEMs on earlier pages with those on a later one, into another set."""
+        offsets = self.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        count = found.count + later.count
+        merged = DeviceMems(offsets, self._columns(set_number, count), count)
+        self.launcher.launch_on(
+            context.program,
+            "merge_pages",
+            max(queries.count + 1, found.count, later.count),
+            (*found.arguments, *later.arguments, queries.count, *merged.arguments),
+        )
+        return merged
+
+    def _read_visits(self, counters: int) -> None:
+        """Add the number of nodes that the kernels visited to the stats."""
+        self.stream.copy_out(self._counters, counters)
+        self.stream.synchronize()
+        for kernel, offset in NODE_VISITS.items():
+            self.stats.add_node_visits(kernel, int(self._counters[offset // 8]))
+
 
 KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "sort_candidates", "merge_pages")
 """The kernels whose resources are reported."""
@@ -73,10 +504,7 @@ class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
             joined = pages[0].joined_reference
             total_bytes = joined.size + sum(page.tree.byte_count for page in pages)
             try:
-                with (
-                    self._stats.stage("trees_to_device"),
-                    self._uploader.prepared(total_bytes),
-                ):
+                with self._stats.stage("trees_to_device"), self._uploader.prepared(total_bytes):
                     for page in pages:
                         resident = ResidentPage(self.device, self._uploader, page, self.policy)
                         self._pages.append(resident)

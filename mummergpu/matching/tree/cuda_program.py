@@ -50,16 +50,9 @@ def texture_parts(wide: bool) -> int:
 def tree_program(policy: Policy, wide: bool, profile: bool) -> ProgramSource:
     """Return the program that searches trees of a given policy and node format.
 
-    Parameters
-    ----------
-    policy : Policy
-        Six of its seven flags change the program. Node reordering does not: it moves nodes, but
-        the kernels follow addresses in any order.
-
-    Returns
-    -------
-    ProgramSource
-        The program. Its name holds the letters of the policy, ``W`` for wide and ``P`` for profile.
+    Six of the seven flags change the program. Node reordering does not: it moves nodes, but the
+    kernels follow addresses in any order. The name of the program holds the letters of the policy,
+    ``W`` for wide and ``P`` for profile.
     """
     flags = {flag: getattr(policy, flag) for flag in LETTERS if flag != "node_reordering"}
     letters = [LETTERS[flag] for flag, is_set in flags.items() if is_set]

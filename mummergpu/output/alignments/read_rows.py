@@ -15,8 +15,13 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns, CigarOperation, SamFlag
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
+from mummergpu.mapping.alignments.columns import (
+    AlignmentColumns,
+    CigarOperation,
+    FoldedColumns,
+    SamFlag,
+    WrittenColumns,
+)
 from mummergpu.output.options import USUAL_STYLE, RecordStyle
 from mummergpu.output.records.base_pairs import aligned_reads, change_texts, with_equal_bases
 from mummergpu.output.records.rows import (

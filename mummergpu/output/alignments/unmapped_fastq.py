@@ -10,8 +10,7 @@ import numpy as np
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.records.qualities import NO_QUALITY
-from mummergpu.mapping.alignments.columns import SamFlag
-from mummergpu.mapping.alignments.xa_columns import FoldedColumns, WrittenColumns
+from mummergpu.mapping.alignments.columns import FoldedColumns, SamFlag, WrittenColumns
 from mummergpu.output.bytes.texts import QueryColumns
 from mummergpu.output.sink import Format
 from mummergpu.runtime.arrays import ByteArray, Int64Array

@@ -13,8 +13,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.one_to_one import map_one_to_one
-from mummergpu.mapping.genomes.ranking import find_rivals
+from mummergpu.mapping.genomes.overlaps import find_rivals, map_one_to_one
 from mummergpu.output.sink import MatchSink, Sink
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen

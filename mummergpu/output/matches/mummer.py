@@ -23,7 +23,7 @@ import numpy as np
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference, record_at
-from mummergpu.matching.block_text import RowFormat
+from mummergpu.matching.backends.interface import RowFormat
 from mummergpu.output.bytes.number_text import COLUMN, MOST_DIGITS, put_one_number, write_numbers
 from mummergpu.output.bytes.texts import (
     LINE_END,

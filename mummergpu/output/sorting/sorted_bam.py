@@ -12,7 +12,7 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.xa_columns import WrittenColumns
+from mummergpu.mapping.alignments.columns import WrittenColumns
 from mummergpu.output.alignments.read_rows import AlignmentSink, columns_of
 from mummergpu.output.bytes.compression import BgzfCompressor, Compressor
 from mummergpu.output.bytes.texts import OVERSHOOT, TextArray

@@ -20,18 +20,18 @@ from helpers.options import index_options
 from helpers.search_cases import find_on
 
 from mummergpu.errors import MummergpuError, OptionError
-from mummergpu.index import checksums, kmer_index, kmer_page, writer
 from mummergpu.index import file as index_file
-from mummergpu.index.checksums import digest_of
+from mummergpu.index import format as index_format
+from mummergpu.index import kmer_index, kmer_table, writer
 from mummergpu.index.file import IndexFile
-from mummergpu.index.format import is_index
+from mummergpu.index.format import checksum_of, digest_of, is_index
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.tree.build import build_page
+from mummergpu.index.kmer_table import KmerPage
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.page import TreePage
 from mummergpu.index.tree.policy import Policy
+from mummergpu.index.tree_index import build_page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.kmer.cpu import KmerCpuBackend, kmer_kernel
@@ -172,14 +172,14 @@ def test_the_digest_is_of_the_sequences_and_names(fasta: Path) -> None:
 
 
 def test_the_digest_takes_the_codes_in_pieces(fasta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checksums, "PIECE_BYTES", 100)
+    monkeypatch.setattr(index_format, "PIECE_BYTES", 100)
     reference = read_reference(str(fasta))
     codes = reference.codes.copy()
     codes[[150, 250]] = codes[[250, 150]] ^ 1
     assert digest_of(reference) != digest_of(replace(reference, codes=codes))
-    assert checksums.checksum_of(codes) == checksums.checksum_of(codes.copy())
-    assert checksums.checksum_of(codes) != checksums.checksum_of(reference.codes)
-    assert checksums.checksum_of(codes) == zlib.crc32(codes.tobytes())
+    assert checksum_of(codes) == checksum_of(codes.copy())
+    assert checksum_of(codes) != checksum_of(reference.codes)
+    assert checksum_of(codes) == zlib.crc32(codes.tobytes())
 
 
 def plan(path: Path, max_device_bytes: int | None = None, **told: Any) -> Any:
@@ -274,7 +274,7 @@ def test_a_build_that_fails_leaves_nothing(
     def fail(*_: Any) -> None:
         raise _StoppedError
 
-    places = {"build_kmer_table": kmer_page, "digest_of": indexing, "start_of": writer}
+    places = {"build_kmer_table": kmer_table, "digest_of": indexing, "start_of": writer}
     monkeypatch.setattr(places[step], step, fail)
     (tmp_path / "ref.mgi").write_text("older")
     with pytest.raises(_StoppedError):

@@ -16,9 +16,8 @@ from helpers.options import build_options
 from helpers.sequences import write_fasta
 
 from mummergpu.errors import InputError
-from mummergpu.index.checksums import checksum_of
 from mummergpu.index.file import RECORD_SECTIONS, IndexFile
-from mummergpu.index.format import IndexHeader, PageEntry, start_of
+from mummergpu.index.format import IndexHeader, PageEntry, checksum_of, start_of
 from mummergpu.pipeline.build_index import make_index
 from mummergpu.pipeline.context import RunContext
 

@@ -10,8 +10,8 @@ import pytest
 
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.input.reference import read_reference

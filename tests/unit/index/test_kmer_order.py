@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_order import MAX_ORDERED_BASES, order_long_lists
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import build_kmer_table
+from mummergpu.index.kmer_table import KmerPage, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.sequence.codes import BREAK, with_margins
 

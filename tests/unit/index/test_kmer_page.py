@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.index.kmer_page import build_kmer_page
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import build_kmer_table
+from mummergpu.index.kmer_table import build_kmer_page, build_kmer_table
 from mummergpu.index.pages import plan_pages
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.stats import Stats

@@ -119,7 +119,7 @@ def test_picked_kmers_take_fewer_lookups_and_somewhat_more_memory() -> None:
     picked = picked_instead(steps)
     assert steps.reference_step > 1 and picked == replace(steps, is_picked=True)
     assert picked.shortest_match == steps.shortest_match
-    assert (picked.leads, steps.leads) == (1, steps.reference_step)
+    assert (picked.kmers_of_window, steps.kmers_of_window) == (1, steps.reference_step)
     for length in (20, 31, 150):
         of_length = replace(job, minimum_length=length)
         assert expected_cost(of_length, picked).search < expected_cost(of_length, steps).search

@@ -13,8 +13,8 @@ from helpers.loops import each
 from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id
 
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
-from mummergpu.index.tree.build import build_page, build_pages, page_codes
 from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
+from mummergpu.index.tree_index import build_page, build_pages, page_codes
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, decode
 

@@ -15,9 +15,8 @@ from helpers.sequences import random_bases
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError, OptionError
 from mummergpu.index import verification
-from mummergpu.index.checksums import checksum_of
 from mummergpu.index.file import IndexFile
-from mummergpu.index.format import START_BYTES, start_of
+from mummergpu.index.format import START_BYTES, checksum_of, start_of
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.verification import (
     first_difference,

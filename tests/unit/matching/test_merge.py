@@ -7,7 +7,7 @@ import pytest
 from helpers.in_memory import Row, columns_of
 from helpers.search_cases import rows_of
 
-from mummergpu.matching.merge import join_blocks, merge_pages
+from mummergpu.matching.row_order import join_blocks, merge_pages
 
 Rows = list[Row]
 PAGE_BASES = 1000

@@ -11,8 +11,13 @@ from helpers.in_memory import block_of
 from helpers.text_cases import named_reference
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import ResidentBackend, WorkSizes
-from mummergpu.matching.block_text import BlockText, RowFormat, join_texts
+from mummergpu.matching.backends.interface import (
+    BlockText,
+    ResidentBackend,
+    RowFormat,
+    WorkSizes,
+    join_texts,
+)
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.matching.tree.cpu import TreeCpuBackend

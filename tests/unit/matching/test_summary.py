@@ -14,8 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.matching import summary
-from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
-from mummergpu.matching.summary import LENGTH_BINS, MatchSummary, bin_range, count_matches
+from mummergpu.matching.summary import (
+    LENGTH_BINS,
+    FileCounts,
+    LengthCount,
+    MatchCounts,
+    MatchSummary,
+    StrandCounts,
+    bin_range,
+    count_matches,
+)
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mummergpu.mapping.alignments.summary import MAX_INSERT, MappingSummary, empty_summary
-from mummergpu.matching.match_counts import FileCounts, MatchCounts
+from mummergpu.matching.summary import FileCounts, MatchCounts
 from mummergpu.output.multiqc import general_statistics, sample_of
 from mummergpu.runtime.stats import Stats
 

@@ -10,8 +10,8 @@ import pytest
 from helpers.options import match_options
 from helpers.sequences import random_bases
 
-from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.matching.options import Uniqueness
+from mummergpu.matching.summary import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline import block_search_loop
 from mummergpu.pipeline import match as pipeline

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from mummergpu.matching.match_counts import FileCounts, LengthCount, MatchCounts, StrandCounts
+from mummergpu.matching.summary import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime.stats import SCHEMA_VERSION, STAGES, Stats, peak_memory
 
 

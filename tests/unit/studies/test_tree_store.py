@@ -11,8 +11,8 @@ from helpers.opened_backends import GENOME
 from helpers.search_cases import SearchCase
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 
-from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree_index import build_page
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies import layout_sweep
 from mummergpu.studies.layout_sweep import TreeStore

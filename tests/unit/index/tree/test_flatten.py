@@ -31,6 +31,7 @@ from mummergpu.index.tree.flatten import (
     LENGTH_MASK,
     LENGTH_SHIFT,
     flatten_tree,
+    order_nodes,
 )
 from mummergpu.index.tree.layout import (
     FIELDS,
@@ -39,7 +40,6 @@ from mummergpu.index.tree.layout import (
     Layout,
     place_in_strips,
 )
-from mummergpu.index.tree.node_order import order_nodes
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import BREAK

@@ -17,7 +17,7 @@ from helpers.trees import (
     page_codes_of,
 )
 
-from mummergpu.index.tree.node_order import order_nodes
+from mummergpu.index.tree.flatten import order_nodes
 from mummergpu.index.tree.ukkonen import grow_tree
 
 TEXTS = {

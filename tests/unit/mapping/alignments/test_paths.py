@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.alignments.paths import add_operation, add_operations, measure_path
+from mummergpu.mapping.alignments.paths import add_operations, measure_path
 from mummergpu.sequence.codes import encode
+from mummergpu.viterbi.recurrence.operations import append_operation
 
 M, I, D, S = 0, 1, 2, 4  # noqa: E741
 
@@ -29,7 +30,7 @@ def test_operations_of_one_kind_are_joined(
     cigars = packed([(M, 9)] + [(M, 0)] * 4)
     end = 1
     for kind, length in operations:
-        end = add_operation(cigars, 1, end, kind, length)
+        end = append_operation(cigars, 1, end, kind, length)
     assert cigars[:end].tolist() == packed([(M, 9), *expected]).tolist()
     for is_reversed in (False, True):
         flank = packed(operations[::-1] if is_reversed else operations)

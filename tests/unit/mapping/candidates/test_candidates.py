@@ -8,22 +8,8 @@ from helpers.full_matrix import FullMatrix
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
 
-from mummergpu.mapping.candidates.candidates import (
-    BOUND,
-    EXACT,
-    LEFT_QUERY_BASES,
-    LEFT_SCORE,
-    LEFT_SHIFT,
-    RECORD,
-    RIGHT_QUERY_BASES,
-    RIGHT_SCORE,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
-)
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import EXACT
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.sequence.codes import decode
 from mummergpu.viterbi.tiles.band import new_scratch
@@ -78,13 +64,16 @@ def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
         first = table.offsets[read]
         rows = range(first, first + table.counts[read])
         numbers = table.numbers
-        keys = [(numbers[row, STRAND], table.diagonals[row]) for row in rows]
+        keys = [(numbers[row, column.STRAND], table.diagonals[row]) for row in rows]
         assert keys == sorted(seeds)
         for row, key in zip(rows, keys, strict=True):
             begin, length = seeds[key]
-            assert (numbers[row, SEED_BEGIN], numbers[row, SEED_BASES]) == (begin, length)
+            assert (numbers[row, column.SEED_BEGIN], numbers[row, column.SEED_BASES]) == (
+                begin,
+                length,
+            )
             record = np.searchsorted(starts, key[1] + begin, side="right") - 1
-            assert numbers[row, RECORD] == record
+            assert numbers[row, column.RECORD] == record
 
 
 @pytest.mark.parametrize("by_windows", [False, True])
@@ -98,31 +87,34 @@ def test_scores_without_gaps_and_with_them(seed: int, by_windows: bool) -> None:
     for read in range(mapped.block.query_count):
         first = table.offsets[read]
         for row in range(first, first + table.counts[read]):
-            codes = mapped.read(read, int(numbers[row, STRAND]))
-            begin = int(numbers[row, SEED_BEGIN])
-            end = begin + int(numbers[row, SEED_BASES])
+            codes = mapped.read(read, int(numbers[row, column.STRAND]))
+            begin = int(numbers[row, column.SEED_BEGIN])
+            end = begin + int(numbers[row, column.SEED_BASES])
             flanks = mapped.flanks(
-                codes, int(numbers[row, RECORD]), int(table.diagonals[row]), begin, end
+                codes, int(numbers[row, column.RECORD]), int(table.diagonals[row]), begin, end
             )
             left, right = (ungapped_score(flank, costs) for flank in flanks)
-            assert (numbers[row, LEFT_SCORE], numbers[row, LEFT_QUERY_BASES]) == left
-            assert (numbers[row, RIGHT_SCORE], numbers[row, RIGHT_QUERY_BASES]) == right
+            assert (numbers[row, column.LEFT_SCORE], numbers[row, column.LEFT_QUERY_BASES]) == left
+            assert (
+                numbers[row, column.RIGHT_SCORE],
+                numbers[row, column.RIGHT_QUERY_BASES],
+            ) == right
             seed_score = (end - begin) * costs.match
-            assert numbers[row, SCORE] == left[0] + seed_score + right[0]
+            assert numbers[row, column.SCORE] == left[0] + seed_score + right[0]
             bests = [FullMatrix(flank[0], flank[1], costs).best() for flank in flanks]
             score = seed_score + sum(best[0] for best in bests)
             text = decode(np.array(codes, dtype=np.uint8))
-            assert numbers[row, BOUND] >= score, text
-            if numbers[row, STATE] == EXACT:
-                assert numbers[row, SCORE] == score, text
+            assert numbers[row, column.BOUND] >= score, text
+            if numbers[row, column.STATE] == EXACT:
+                assert numbers[row, column.SCORE] == score, text
             refine(mapped.scoring, read, 0, scratch, table, row)
-            assert numbers[row, SCORE] == numbers[row, BOUND] == score, text
-            for best, flank, column in (
-                (bests[0], left, LEFT_SHIFT),
-                (bests[1], right, RIGHT_SHIFT),
+            assert numbers[row, column.SCORE] == numbers[row, column.BOUND] == score, text
+            for best, flank, shift in (
+                (bests[0], left, column.LEFT_SHIFT),
+                (bests[1], right, column.RIGHT_SHIFT),
             ):
-                sign = -1 if column == LEFT_SHIFT else 1
+                sign = -1 if shift == column.LEFT_SHIFT else 1
                 is_gapped = best[0] > flank[0]
-                assert numbers[row, column] == (sign * (best[2] - best[1]) if is_gapped else 0)
+                assert numbers[row, shift] == (sign * (best[2] - best[1]) if is_gapped else 0)
             checked += 1
     assert checked > 10

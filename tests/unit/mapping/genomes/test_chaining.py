@@ -7,10 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mummergpu.mapping.genomes.anchors import Anchors, Bounds
-from mummergpu.mapping.genomes.bridging import NO_TARGET
-from mummergpu.mapping.genomes.chaining import LinkedAnchors, Targets, link_clusters
+from mummergpu.mapping.genomes.chaining import NO_TARGET, LinkedAnchors, Targets, link_clusters
 from mummergpu.mapping.genomes.clusters import Clusters
+from mummergpu.mapping.genomes.columns import Anchors, Bounds
 
 LENGTH = 30
 BREAK = 200

@@ -8,8 +8,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.columns import Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 
 Match = tuple[int, int, int]

@@ -13,8 +13,8 @@ import pytest
 from helpers.loops import each
 
 from mummergpu.mapping.genomes import clusters
-from mummergpu.mapping.genomes.anchors import Anchors
 from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.columns import Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 
 Match = tuple[int, int, int]
@@ -162,10 +162,10 @@ def common_matches(query: str, reference: str, least: int) -> list[Match]:
 
 def repeats(some: random.Random) -> str:
     """Return a text of copies of a few units, some of them short, with errors and other bases."""
-    units = ["".join(some.choices("ACGT", k=some.choice((1, 2, 3, 7, 31)))) for _ in range(3)]
+    score_fixed = ["".join(some.choices("ACGT", k=some.choice((1, 2, 3, 7, 31)))) for _ in range(3)]
     text = ""
     while len(text) < 300:
-        unit = some.choice(units)
+        unit = some.choice(score_fixed)
         text += unit * some.randrange(1, 60 // len(unit) + 2)
         text += "".join(some.choices("ACGT", k=some.choice((0, 0, 1, 20))))
     return "".join(some.choice("ACGT") if some.random() < 0.02 else base for base in text)

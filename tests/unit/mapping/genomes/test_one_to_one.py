@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from mummergpu.mapping.genomes.one_to_one import MAX_OVERLAP, best_cover, map_one_to_one
+from mummergpu.mapping.genomes.overlaps import MAX_OVERLAP, best_cover, map_one_to_one
 
 Row = tuple[int, int, float]
 

@@ -7,7 +7,7 @@ import random
 import numpy as np
 from helpers.loops import each
 
-from mummergpu.mapping.genomes.ranking import find_rivals
+from mummergpu.mapping.genomes.overlaps import find_rivals
 
 Row = tuple[int, int, int, int]
 """The query, the begin, the end and the score."""

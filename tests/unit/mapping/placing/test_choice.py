@@ -7,31 +7,25 @@ import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
-    CREDIT,
     DEAD,
-    LEFT_QUERY_BASES,
-    LEFT_SHIFT,
-    RECORD,
-    RIGHT_QUERY_BASES,
-    RIGHT_SHIFT,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
-    Candidates,
-)
-from mummergpu.mapping.options import Limits
-from mummergpu.mapping.placing.choice import MIN_SCORE_OF_MATE, Choices, new_choices
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
-from mummergpu.mapping.placing.joint_scores import new_tops
-from mummergpu.mapping.placing.log_odds import (
     FARTHEST,
     UNIT,
+    Candidates,
     likelihoods_of_scores,
     quality_thresholds,
 )
+from mummergpu.mapping.options import Limits
+from mummergpu.mapping.placing.choice import (
+    MIN_SCORE_OF_MATE,
+    Choices,
+    Names,
+    PlacingRoom,
+    map_templates,
+    new_choices,
+)
+from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
 from mummergpu.mapping.placing.mapping_quality import (
     DOUBTFUL_LENGTH,
     MAX_DOUBTED_ERROR,
@@ -42,9 +36,8 @@ from mummergpu.mapping.placing.mapping_quality import (
     UNSUPPORTED_DOUBT,
     Odds,
 )
-from mummergpu.mapping.placing.marked_diagonals import new_marks
-from mummergpu.mapping.placing.templates import PlacingRoom, map_templates
-from mummergpu.mapping.placing.tie_breaks import Names
+from mummergpu.mapping.placing.refinement import new_tops
+from mummergpu.mapping.placing.rescue import new_marks
 from mummergpu.viterbi.tiles.band import new_scratch
 
 SEED = 14
@@ -56,7 +49,9 @@ SIZES = InsertSizes(160.0, 12.0, 110, 215)
 
 def kin(worse: list[int]) -> float:
     """How many copies of a family placements are that are so many units worse than the best."""
-    return sum(2 ** (-(max(0, units) // 4) / 32) for units in worse if units <= FARTHEST)
+    return sum(
+        2 ** (-(max(0, score_fixed) // 4) / 32) for score_fixed in worse if score_fixed <= FARTHEST
+    )
 
 
 class Enumeration:
@@ -66,7 +61,7 @@ class Enumeration:
         self.table, self.sizes, self.mates = table, sizes, mates
         self.numbers = table.numbers.astype(int)
         self.alive = [
-            [row for row in self._rows(mate) if self.numbers[row, STATE] != DEAD]
+            [row for row in self._rows(mate) if self.numbers[row, column.STATE] != DEAD]
             for mate in range(mates)
         ]
         least = min(MIN_SCORE, MIN_SCORE_OF_MATE)
@@ -80,86 +75,92 @@ class Enumeration:
 
     def reported(self, row: int) -> int:
         numbers = self.numbers[row]
-        behind = numbers[SEED_BEGIN] + numbers[SEED_BASES] + numbers[RIGHT_QUERY_BASES]
-        ends = int(numbers[SEED_BEGIN] == numbers[LEFT_QUERY_BASES]) + int(behind == LENGTH)
-        return int(numbers[SCORE]) - 5 * ends
+        behind = (
+            numbers[column.SEED_BEGIN]
+            + numbers[column.SEED_BASES]
+            + numbers[column.RIGHT_QUERY_BASES]
+        )
+        ends = int(numbers[column.SEED_BEGIN] == numbers[column.LEFT_QUERY_BASES]) + int(
+            behind == LENGTH
+        )
+        return int(numbers[column.SCORE]) - 5 * ends
 
-    def units(self, row: int) -> int:
-        return int(self.numbers[row, SCORE] * UNIT + self.numbers[row, CREDIT])
+    def score_fixed(self, row: int) -> int:
+        return int(self.numbers[row, column.SCORE] * UNIT + self.numbers[row, column.CREDIT])
 
     def proper_units(self, row: int, other: int) -> int | None:
         """The joint score of a proper pair, if the two form one."""
         one, two = self.numbers[row], self.numbers[other]
-        if one[STRAND] == two[STRAND] or one[RECORD] != two[RECORD]:
+        if one[column.STRAND] == two[column.STRAND] or one[column.RECORD] != two[column.RECORD]:
             return None
-        forward, reverse = (row, other) if one[STRAND] == 0 else (other, row)
-        begin = self.table.diagonals[forward] + self.numbers[forward, LEFT_SHIFT]
-        end = self.table.diagonals[reverse] + self.numbers[reverse, RIGHT_SHIFT] + LENGTH
+        forward, reverse = (row, other) if one[column.STRAND] == 0 else (other, row)
+        begin = self.table.diagonals[forward] + self.numbers[forward, column.LEFT_SHIFT]
+        end = self.table.diagonals[reverse] + self.numbers[reverse, column.RIGHT_SHIFT] + LENGTH
         pairing = self.sizes.pairing(True)
         place = int(end - begin) - pairing.first_size
         if not 0 <= place <= pairing.last_size - pairing.first_size:
             return None
         return (
-            self.units(row)
-            + self.units(other)
+            self.score_fixed(row)
+            + self.score_fixed(other)
             - int(pairing.penalties[pairing.penalty_begin + place])
         )
 
     def check(self, choices: Choices) -> None:
-        bests = [max(map(self.units, rows), default=None) for rows in self.eligible]
+        bests = [max(map(self.score_fixed, rows), default=None) for rows in self.eligible]
         if None in bests or self.mates == 1:
             for mate, best in enumerate(bests):
                 self._check_single(mate, best, choices)
             return
         unpaired = sum(bests) - UNPAIRED * UNIT
         proper = {
-            (row, other): units
+            (row, other): score_fixed
             for row in self.alive[0]
             for other in self.alive[1]
-            if (units := self.proper_units(row, other)) is not None
+            if (score_fixed := self.proper_units(row, other)) is not None
         }
         allowed = [
-            units
-            for (row, other), units in proper.items()
+            score_fixed
+            for (row, other), score_fixed in proper.items()
             if row in self.eligible[0] and other in self.eligible[1]
         ]
-        joint = max([unpaired, *allowed])
-        is_proper = joint in allowed
+        pair_score = max([unpaired, *allowed])
+        is_proper = pair_score in allowed
         if not is_proper and min(map(self.reported, choices.candidates.tolist())) < MIN_SCORE:
             return
         chosen = tuple(choices.candidates.tolist())
-        assert (proper.get(chosen) == joint) == is_proper
+        assert (proper.get(chosen) == pair_score) == is_proper
         if is_proper:
-            assert proper[chosen] == joint
+            assert proper[chosen] == pair_score
         else:
-            assert [self.units(row) for row in chosen] == bests
+            assert [self.score_fixed(row) for row in chosen] == bests
         weights = {}
         for row in self.alive[0]:
             for other in self.alive[1]:
-                units = self.units(row) + self.units(other) - UNPAIRED * UNIT
-                weights[row, other] = 2 ** ((units - joint) / 32)
+                score_fixed = self.score_fixed(row) + self.score_fixed(other) - UNPAIRED * UNIT
+                weights[row, other] = 2 ** ((score_fixed - pair_score) / 32)
                 if (row, other) in proper:
-                    weights[row, other] += min(1, 2 ** ((proper[row, other] - joint) / 32))
+                    weights[row, other] += min(1, 2 ** ((proper[row, other] - pair_score) / 32))
         total = sum(weights.values())
         for mate in range(2):
             others = sum(w for rows, w in weights.items() if rows[mate] != chosen[mate])
             if is_proper:
-                worse = [joint - u for rows, u in proper.items() if rows[mate] != chosen[mate]]
+                worse = [pair_score - u for rows, u in proper.items() if rows[mate] != chosen[mate]]
             else:
                 rest = [row for row in self.alive[mate] if row != chosen[mate]]
-                worse = [bests[mate] - self.units(row) for row in rest]
+                worse = [bests[mate] - self.score_fixed(row) for row in rest]
             self._check_quality(mate, others / total, is_proper, kin(worse), choices)
 
     def _check_single(self, mate: int, best: int | None, choices: Choices) -> None:
         chosen = int(choices.candidates[mate])
         if chosen < 0:
-            top = [row for row in self.eligible[mate] if self.units(row) == best]
+            top = [row for row in self.eligible[mate] if self.score_fixed(row) == best]
             assert not top or min(map(self.reported, top)) < MIN_SCORE
             assert choices.qualities[mate] == 0
             return
-        assert self.units(chosen) == best
-        worse = [best - self.units(row) for row in self.alive[mate] if row != chosen]
-        others = sum(min(1, 2 ** (-units / 32)) for units in worse)
+        assert self.score_fixed(chosen) == best
+        worse = [best - self.score_fixed(row) for row in self.alive[mate] if row != chosen]
+        others = sum(min(1, 2 ** (-score_fixed / 32)) for score_fixed in worse)
         self._check_quality(mate, others / (1 + others), False, kin(worse), choices)
 
     def _check_quality(

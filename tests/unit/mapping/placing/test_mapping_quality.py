@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.placing.log_odds import (
+from mummergpu.mapping.candidates.candidates import (
     FARTHEST,
     UNIT,
     credits_of_qualities,
@@ -36,8 +36,8 @@ def _quality(
 
 
 @jit
-def _weights(units: int, weights: np.ndarray) -> tuple[float, float]:
-    return weight_of(units, weights), repeat_similarity_of(units, weights)
+def _weights(score_fixed: int, weights: np.ndarray) -> tuple[float, float]:
+    return weight_of(score_fixed, weights), repeat_similarity_of(score_fixed, weights)
 
 
 def quality(error: float, copies: float = 0.0, proper: bool = True, length: int = 100) -> int:
@@ -91,7 +91,7 @@ def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair()
 
 @pytest.mark.parametrize("length", [50, 75, 100, 150, 250])
 def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length: int) -> None:
-    credits = credits_of_qualities(Costs(), True)
+    credits = credits_of_qualities(Costs())
     one_base = 5 * UNIT - min(credits)
     weight, repeat_similarity = _weights(one_base, WEIGHTS)
     assert 1 <= _quality(weight, repeat_similarity, False, length, THRESHOLDS) < 20

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mummergpu.mapping.placing.marked_diagonals import (
+from mummergpu.mapping.placing.rescue import (
     DIAGONALS_AT_ONCE,
     MAX_PLACES,
     WORD_BASES,
@@ -87,3 +87,16 @@ def test_a_word_with_many_places_marks_all_diagonals(places: int) -> None:
     mark_diagonals(with_margins(reference), 0, reference.size, 10, 60, marks)
     first, end = (41 - places, 41) if places == MAX_PLACES else (10, 60)
     assert (np.flatnonzero(marks.marked) + 10).tolist() == list(range(first, end))
+
+
+def test_words_of_many_reads_follow_each_other() -> None:
+    random = np.random.default_rng(3)
+    reads, reference = random.integers(0, 4, (400, 100)), random.integers(0, 4, 600)
+    codes, kept = with_margins(reference.astype(np.uint8)), new_marks(100)
+    for read in reads.astype(np.uint8):
+        fresh = new_marks(100)
+        for marks in (kept, fresh):
+            marks.marked.fill(0)
+            list_words(with_margins(read), MARGIN, read.size, marks)
+            mark_diagonals(codes, 0, 600, 0, 500, marks)
+        assert np.array_equal(kept.marked, fresh.marked)

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from mummergpu.input.circular_records import NO_CIRCLES
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
-    LEFT_SHIFT,
     NUMBERS,
-    RECORD,
-    RIGHT_SHIFT,
-    STRAND,
     Candidates,
     Qualities,
     Reads,
@@ -39,10 +36,10 @@ PAIRING = SIZES.pairing(True)
 def table_of(rows: list[tuple[int, int, int, int, int]], first_mate: int) -> Candidates:
     """Candidates: strand, record, diagonal, and the shifts at both ends; the first mate's first."""
     numbers = np.zeros((len(rows), NUMBERS), dtype=np.int32)
-    for column, field in enumerate((STRAND, RECORD)):
-        numbers[:, field] = [row[column] for row in rows]
-    numbers[:, LEFT_SHIFT] = [row[3] for row in rows]
-    numbers[:, RIGHT_SHIFT] = [row[4] for row in rows]
+    for place, field in enumerate((column.STRAND, column.RECORD)):
+        numbers[:, field] = [row[place] for row in rows]
+    numbers[:, column.LEFT_SHIFT] = [row[3] for row in rows]
+    numbers[:, column.RIGHT_SHIFT] = [row[4] for row in rows]
     return Candidates(
         np.array([0, first_mate, len(rows)], dtype=np.int64),
         np.array([first_mate, len(rows) - first_mate], dtype=np.int64),

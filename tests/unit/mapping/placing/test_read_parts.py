@@ -3,25 +3,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
     DEAD,
     EXACT,
-    LEFT_QUERY_BASES,
     NUMBERS,
-    RIGHT_QUERY_BASES,
-    SCORE,
-    SEED_BASES,
-    SEED_BEGIN,
-    STATE,
-    STRAND,
     Candidates,
+    are_apart,
+    is_rival,
+    likelihoods_of_scores,
+    quality_thresholds,
+    read_interval,
 )
 from mummergpu.mapping.placing.choice import new_choices
-from mummergpu.mapping.placing.log_odds import likelihoods_of_scores, quality_thresholds
 from mummergpu.mapping.placing.mapping_quality import Odds
-from mummergpu.mapping.placing.read_parts import are_apart, is_rival, read_interval
-from mummergpu.mapping.placing.split_reads import Extra, split_reads
+from mummergpu.mapping.placing.secondary import Extra, split_reads
 from mummergpu.viterbi.recurrence.model import Costs
 
 LENGTH = 100
@@ -32,10 +29,17 @@ def table_of(rows: list[tuple[int, int, int, int, int]]) -> Candidates:
     """Candidates of one read: strand, begin and end of what they align there, score and state."""
     numbers = np.zeros((len(rows), NUMBERS), dtype=np.int32)
     for row, (strand, begin, end, score, state) in enumerate(rows):
-        numbers[row, STRAND], numbers[row, SCORE], numbers[row, STATE] = strand, score, state
+        numbers[row, column.STRAND], numbers[row, column.SCORE], numbers[row, column.STATE] = (
+            strand,
+            score,
+            state,
+        )
         # The seed is in the middle, so that both flanks have bases.
-        numbers[row, SEED_BEGIN], numbers[row, SEED_BASES] = begin + 5, end - begin - 12
-        numbers[row, LEFT_QUERY_BASES], numbers[row, RIGHT_QUERY_BASES] = 5, 7
+        numbers[row, column.SEED_BEGIN], numbers[row, column.SEED_BASES] = (
+            begin + 5,
+            end - begin - 12,
+        )
+        numbers[row, column.LEFT_QUERY_BASES], numbers[row, column.RIGHT_QUERY_BASES] = 5, 7
     return Candidates(
         np.array([0, len(rows)], dtype=np.int64),
         np.array([len(rows)], dtype=np.int64),
@@ -100,7 +104,7 @@ def test_a_split_read_has_the_best_candidate_of_its_clip(
 @pytest.mark.parametrize(("clip", "found"), [(19, -1), (20, 1)])
 def test_a_short_clip_is_not_looked_at(clip: int, found: int) -> None:
     table = table_of([(0, 0, LENGTH - clip, 80, EXACT), (0, 60, 99, 40, EXACT)])
-    table.numbers[1, SEED_BEGIN] = LENGTH - clip + 5
+    table.numbers[1, column.SEED_BEGIN] = LENGTH - clip + 5
     extra = Extra(np.empty(1, dtype=np.int64), np.empty(1, dtype=np.uint8))
     choices = new_choices(1)
     choices.candidates[0] = 0

@@ -5,9 +5,17 @@ import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
 
-from mummergpu.mapping.candidates.candidates import RECORD, RESCUE_ROWS, SCORE, STRAND
-from mummergpu.mapping.placing.marked_diagonals import new_marks
-from mummergpu.mapping.placing.rescue import MIN_RESCUED, MIN_RUN, MateWindow, rescue_mate
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import RESCUE_ROWS
+from mummergpu.mapping.placing.rescue import (
+    MIN_RESCUED,
+    MIN_RUN,
+    MateWindow,
+    list_words,
+    new_marks,
+    rescue_mate,
+)
+from mummergpu.sequence.codes import MARGIN
 
 NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
@@ -48,6 +56,8 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
         low, high = low + random.integers(0, 40), high - random.integers(0, 40)
     marks = new_marks(mapped.block.longest)
     window = MateWindow(int(strand), int(record), int(low), int(high))
+    reads = mapped.scoring.reads
+    list_words(reads.reverse_codes if strand else reads.codes, MARGIN, len(read), marks)
     added = rescue_mate(0, mapped.scoring, marks, table, window)
     codes = mapped.reference.codes.tolist()
     bases = mapped.read(0, strand)
@@ -63,7 +73,12 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
     rows = range(int(table.counts[0]))
     numbers = table.numbers.tolist()
     found = [
-        (numbers[row][STRAND], numbers[row][RECORD], numbers[row][SCORE], table.diagonals[row])
+        (
+            numbers[row][column.STRAND],
+            numbers[row][column.RECORD],
+            numbers[row][column.SCORE],
+            table.diagonals[row],
+        )
         for row in rows
     ]
     assert expected

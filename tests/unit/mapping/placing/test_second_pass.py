@@ -10,8 +10,7 @@ import pytest
 from helpers.made_alignments import random_alignments, random_reference
 
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
-from mummergpu.mapping.alignments.replacement import replace_reads
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, replace_reads
 from mummergpu.mapping.placing.second_pass import max_unseen, part_of_reads
 from mummergpu.sequence.codes import with_margins
 from mummergpu.viterbi.recurrence.model import Costs

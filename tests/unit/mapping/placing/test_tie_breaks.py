@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.placing.tie_breaks import Names, hash_of_name, mix
+from mummergpu.mapping.placing.choice import Names, hash_of_name, mix
 
 
 @pytest.mark.parametrize(

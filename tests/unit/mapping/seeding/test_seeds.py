@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from mummergpu.mapping.seeding.seeds import (
+from mummergpu.mapping.options import (
     BASES_OF_EDIT,
     LONGEST_SECOND_SEED,
     LONGEST_SEED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mummergpu.mapping.seeding.seeds import has_enough_windows, seed_length
+from mummergpu.mapping.options import has_enough_windows, seed_length
 from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_match
 from mummergpu.sequence.mems import MemColumns
 

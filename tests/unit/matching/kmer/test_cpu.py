@@ -11,9 +11,8 @@ from helpers.in_memory import block_of
 from helpers.search_cases import find_on
 
 from mummergpu.errors import InputError
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerTable, build_kmer_table
+from mummergpu.index.kmer_table import KmerPage, KmerTable, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats

@@ -17,8 +17,8 @@ from helpers.search_cases import STRANDS, SearchCase, find_on, made_bases, rows_
 from helpers.sequences import reverse_complement
 
 from mummergpu.index import kmer_order
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_table import KmerPage
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.kmer import seed_search
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -63,7 +63,7 @@ def expected(most: int, any_match: bool = False) -> dict[Strand, list[Chosen]]:
 def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
     wanted = expected(most)
     kinds = Counter(
-        (one.seeds < len(query) // 20, one.is_spread)
+        (one.seeds < len(query) // 20, one.survives_thinning)
         for strand in STRANDS
         for one, query in zip(wanted[strand], CASE.queries, strict=True)
     )
@@ -81,13 +81,13 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
         (page,) = ordered(tables_of(CASE, sampling, with_bases_beside=bases > 14), bases)
         stats = Stats()
         backend = KmerCpuBackend(stats)
-        backend.load_pages([replace(page, sample_step=20, max_matches=most)], 20)
+        backend.load_pages([replace(page, window_bases=20, max_matches=most)], 20)
         for strand in STRANDS:
             found = find_on(backend, CASE.block(), strand)
             assert found is not None
             for rows, one in zip(rows_of(found), wanted[strand], strict=True):
                 assert sorted(rows) == sorted(one.matches)
-        spread = sum(one.is_spread for strand in STRANDS for one in wanted[strand])
+        spread = sum(one.survives_thinning for strand in STRANDS for one in wanted[strand])
         assert stats.counts["reads_at_spread_places"] == spread
 
 
@@ -95,7 +95,7 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
 def test_without_windows_all_matches_are_counted(most: int) -> None:
     """As of reads that are too short for windows."""
     wanted = expected(most, any_match=True)
-    assert most > 9 or sum(one.is_spread for one in wanted[Strand.FORWARD]) > 3
+    assert most > 9 or sum(one.survives_thinning for one in wanted[Strand.FORWARD]) > 3
     complete = KmerCpuBackend(Stats())
     complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
     block = CASE.block()
@@ -168,12 +168,12 @@ def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(
     chosen_of_windows = 0
     for distance in (20, 4):
         by_one, by_parts = KmerCpuBackend(Stats()), KmerCpuBackend(Stats())
-        overlapping = replace(page, sample_step=20, window_distance=distance, max_matches=most)
+        overlapping = replace(page, window_bases=20, window_distance=distance, max_matches=most)
         by_one.load_pages([overlapping], 20)
         # Matches that contain no window may contain a longer seed.
         step = None if distance == 20 else 20
         by_parts.load_pages(
-            [replace(part, sample_step=step, window_distance=distance) for part in parts], 20
+            [replace(part, window_bases=step, window_distance=distance) for part in parts], 20
         )
         for strand in STRANDS:
             one, all_matches = find_on(by_one, block, strand), find_on(by_parts, block, strand)
@@ -197,7 +197,7 @@ def test_all_places_with_fewer_differences_than_seeds_are_kept(most: int) -> Non
     codes = np.frombuffer(joined.encode(), np.uint8)
     near = 0
     for query, one in zip(CASE.queries, wanted[Strand.FORWARD], strict=True):
-        if not 80 <= len(query) <= 200 or one.is_spread:
+        if not 80 <= len(query) <= 200 or one.survives_thinning:
             continue
         read = np.frombuffer(query.encode(), np.uint8)
         places = np.lib.stride_tricks.sliding_window_view(codes, len(query))
@@ -228,7 +228,7 @@ def test_seeds_that_other_reads_have_had_are_counted_the_same(step: int | None) 
     case = satellites_case()
     (page,) = ordered(tables_of(case, KmerSampling(6, 3)), 160)
     backend = KmerCpuBackend(Stats())
-    backend.load_pages([replace(page, sample_step=step, max_matches=60)], 20)
+    backend.load_pages([replace(page, window_bases=step, max_matches=60)], 20)
     together = find_on(backend, case.block(), Strand.FORWARD)
     assert together is not None and together.count > 1000
     for at, (rows, query) in enumerate(zip(rows_of(together), case.queries, strict=True)):
@@ -246,7 +246,7 @@ def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> No
     for kept_seeds in (KEPT_SEEDS, 0):
         stats = Stats()
         backend = KmerCpuBackend(stats)
-        backend.load_pages([replace(page, sample_step=20, max_matches=most)], 20)
+        backend.load_pages([replace(page, window_bases=20, max_matches=most)], 20)
         with patch.object(seed_rule, "KEPT_SEEDS", kept_seeds):
             columns = [find_on(backend, case.block(), strand) for strand in STRANDS]
         found[kept_seeds] = [rows_of(one) for one in columns if one is not None]
@@ -273,7 +273,7 @@ def test_places_of_a_seed_end_where_their_memory_ends(sampling: KmerSampling) ->
         found = []
         for one in (page, complete):
             backend = KmerCpuBackend(Stats())
-            backend.load_pages([replace(one, sample_step=20, max_matches=most)], 20)
+            backend.load_pages([replace(one, window_bases=20, max_matches=most)], 20)
             with patch.object(seed_search, "new_seed_room", room_with_more_behind):
                 columns = find_on(backend, case.block(), Strand.FORWARD)
             assert columns is not None

@@ -23,9 +23,8 @@ from helpers.search_cases import (
 )
 
 from mummergpu.index import minimizer_order
-from mummergpu.index.kmer_page import KmerPage
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import build_kmer_table
+from mummergpu.index.kmer_table import KmerPage, build_kmer_table
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.index.minimizer_table import build_minimizer_table
 from mummergpu.index.pages import Page

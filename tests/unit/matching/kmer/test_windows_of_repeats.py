@@ -40,7 +40,7 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(
         with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", 16):
             ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
         by_windows = KmerCpuBackend(Stats())
-        by_windows.load_pages([replace(page, sample_step=window) for page in ordered], window)
+        by_windows.load_pages([replace(page, window_bases=window) for page in ordered], window)
         for strand, all_matches in zip(STRANDS, expected, strict=True):
             found = find_on(by_windows, case.block(), strand)
             assert found is not None and all_matches is not None
@@ -59,7 +59,7 @@ def test_windows_that_overlap_are_found_by_picked_kmers(distance: int) -> None:
         backend = KmerCpuBackend(Stats())
         pages = tables_of(case, sampling)
         backend.load_pages(
-            [replace(page, sample_step=window, window_distance=distance) for page in pages], window
+            [replace(page, window_bases=window, window_distance=distance) for page in pages], window
         )
         columns = [find_on(backend, case.block(), strand) for strand in STRANDS]
         assert all(one is not None for one in columns)

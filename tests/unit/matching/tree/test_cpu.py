@@ -14,9 +14,9 @@ from helpers.search_cases import find_on
 
 from mummergpu.errors import InputError
 from mummergpu.index.pages import Page
-from mummergpu.index.tree.build import build_page
+from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import EDGE_START, FIELDS, PARENT, Layout
-from mummergpu.index.tree.page import TreePage
+from mummergpu.index.tree_index import build_page
 from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats

@@ -11,8 +11,8 @@ from helpers.search_cases import find_on, rows_of
 from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id
 
 from mummergpu.index.pages import Page, plan_pages
-from mummergpu.index.tree.build import build_page
 from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree_index import build_page
 from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
