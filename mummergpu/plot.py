@@ -17,7 +17,7 @@ from mummergpu.drawing.html_plot import html_plot
 from mummergpu.drawing.picture import DEFAULT_INCHES, require_matplotlib
 from mummergpu.drawing.segments import Matches, Segments, in_layout, segments_of
 from mummergpu.errors import OptionError
-from mummergpu.runtime.option_values import number, shown, text, truth
+from mummergpu.runtime.option_values import check_bool, check_factor, shown, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,7 @@ def dotplot(
     """
     segments = _segments(matches, order)
     caption = None if title is None else text("title", title)
-    width = number("linewidth", linewidth)
+    width = check_factor("linewidth", linewidth)
     if ax is None:
         require_matplotlib("mummergpu.plot")
         from matplotlib import pyplot
@@ -99,4 +99,4 @@ def page(matches: Matches, *, order: bool | None = None, title: str = "") -> str
 def _segments(matches: Matches, order: bool | None) -> Segments:
     if not isinstance(getattr(matches, "length", None), np.ndarray):
         raise OptionError("matches", f"{shown(matches)} has no matches in columns of numpy")
-    return in_layout(segments_of(matches), None if order is None else truth("order", order))
+    return in_layout(segments_of(matches), None if order is None else check_bool("order", order))

@@ -35,7 +35,7 @@ from mummergpu.pipeline.align_genomes import BLOCK_BASES, naming_files
 from mummergpu.pipeline.align_options import OF_MATCHES, AlignOptions, refuse_options_of_matches
 from mummergpu.pipeline.matrix_opening import open_matrix
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import meaning, path, paths
+from mummergpu.runtime.option_values import choice, path, paths
 from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 
@@ -83,7 +83,7 @@ class AlignRequest:
             costs_of_gaps(self.gap_open, self.gap_extend, formats),
             self.circular,
         )
-        method = meaning("method", self.method, {known.value: known for known in AlignmentMethod})
+        method = choice("method", self.method, {known.value: known for known in AlignmentMethod})
         usual, given = vars(AlignRequest()), {**vars(self), "circular": genomes.circular}
         given_names = [name for name in OF_MATCHES if given.get(name) != usual.get(name)]
         given_names += ["min_length"] * has_length

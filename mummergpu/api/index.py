@@ -38,7 +38,7 @@ from mummergpu.matching.options import SearchOptions
 from mummergpu.matching.row_order import join_all
 from mummergpu.pipeline.build_index import open_index_file, write_index
 from mummergpu.runtime.closing import Closing
-from mummergpu.runtime.option_values import optional_positive, truth
+from mummergpu.runtime.option_values import check_bool, optional_positive
 from mummergpu.runtime.option_values import path as path_of
 from mummergpu.runtime.option_values import paths as paths_of
 from mummergpu.runtime.processors import processor_count
@@ -124,7 +124,7 @@ class Index(Closing):
         """
         count = thread_count(threads)
         options = IndexOptions(min_length, KmerOptions(purpose=index_for), max_memory)
-        source = _source_of(reference, truth("any_letters", any_letters), count)
+        source = _source_of(reference, check_bool("any_letters", any_letters), count)
         found = cls._of_reference(source, options, threads)
         if os.path.isfile(source.path):
             found._remake = partial(

@@ -18,14 +18,14 @@ from mummergpu.output.options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
+    check_bool,
+    check_int,
+    choice,
     instance,
-    meaning,
     path,
     paths,
     shown,
     text,
-    truth,
-    whole,
 )
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
@@ -84,8 +84,8 @@ class Scores:
     min_score: int = 30
 
     def __post_init__(self) -> None:
-        whole("unpaired", self.unpaired, 0, LARGEST_COST)
-        whole("min_score", self.min_score)
+        check_int("unpaired", self.unpaired, 0, LARGEST_COST)
+        check_int("min_score", self.min_score)
         self.costs.check()
 
     @property
@@ -94,13 +94,13 @@ class Scores:
         deletion_open, insertion_open = _two_penalties("gap_open", self.gap_open)
         deletion_extend, insertion_extend = _two_penalties("gap_extend", self.gap_extend)
         return Costs(
-            match=whole("match", self.match),
-            mismatch=whole("mismatch", self.mismatch),
+            match=check_int("match", self.match),
+            mismatch=check_int("mismatch", self.mismatch),
             insertion_open=insertion_open,
             insertion_extend=insertion_extend,
             deletion_open=deletion_open,
             deletion_extend=deletion_extend,
-            end_bonus=whole("clipping", self.clipping, 0, LARGEST_COST),
+            end_bonus=check_int("clipping", self.clipping, 0, LARGEST_COST),
         )
 
 
@@ -109,7 +109,7 @@ def _two_penalties(option: str, asked: object) -> tuple[int, int]:
     both = asked if isinstance(asked, tuple | list) else (asked, asked)
     if len(both) != 2:
         raise OptionError(option, f"{shown(asked)} is not a number, nor two such as (6, 6)")
-    return whole(option, both[0], 0, LARGEST_COST), whole(option, both[1], 0, LARGEST_COST)
+    return check_int(option, both[0], 0, LARGEST_COST), check_int(option, both[1], 0, LARGEST_COST)
 
 
 USUAL_SCORES: Final = Scores()
@@ -175,7 +175,7 @@ class MapRequest:
             max_occurrences=self.max_occurrences,
             device=device_options(self.backend, count),
             any_letters=self.any_letters,
-            refuses_long=meaning("long_reads", self.long_reads, LONG_READS),
+            refuses_long=choice("long_reads", self.long_reads, LONG_READS),
             keeps_groups=True,
             comments=self.comments,
             ignore_alt=self.ignore_alt,
@@ -186,7 +186,7 @@ def read_sources(
     reads: Reads, mates: Mates | None, interleaved: bool, single: bool
 ) -> tuple[ReadSource, ...]:
     """Return the files of reads, with their mates if there are any, or the reads in memory."""
-    interleaved, single = truth("interleaved", interleaved), truth("single", single)
+    interleaved, single = check_bool("interleaved", interleaved), check_bool("single", single)
     if single and (interleaved or mates is not None):
         raise OptionError("single", "single reads have no mates")
     if mates is not None and interleaved:

@@ -29,7 +29,7 @@ from mummergpu.output.profiles import (
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions, ProteinSource
 from mummergpu.pipeline.search_profiles import run
-from mummergpu.runtime.option_values import path, shown, truth
+from mummergpu.runtime.option_values import check_bool, path, shown
 from mummergpu.runtime.words import pluralize
 
 
@@ -207,7 +207,7 @@ def _search(
     options: dict[str, Any],
     scans: bool,
 ) -> Hits:
-    translates = truth("translate", options.pop("translate", False))
+    translates = check_bool("translate", options.pop("translate", False))
     names = [one.name for one in fields(ProteinRules) if one.name in options]
     rules = ProteinRules(**{name: options.pop(name) for name in names})
     rules.check_if_translated(translates)

@@ -14,7 +14,7 @@ from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.pipeline.backend_choice import estimate_query_bases
 from mummergpu.pipeline.options import refuse_single_mates
-from mummergpu.runtime.option_values import paths, truth
+from mummergpu.runtime.option_values import check_bool, paths
 from mummergpu.runtime.stats import Stats
 
 Queries = str | bytes | Iterable[NamedSequence]
@@ -83,8 +83,8 @@ class QuerySource:
 
 def _rules(any_letters: bool, pair: bool) -> QueryRules:
     """Return the rules for queries, whose warnings go to the log of the package."""
-    letters = truth("any_letters", any_letters)
-    return QueryRules(letters, warn=LOG.warning, paired=truth("pair", pair))
+    letters = check_bool("any_letters", any_letters)
+    return QueryRules(letters, warn=LOG.warning, paired=check_bool("pair", pair))
 
 
 def parts_of_block(block: QueryBlock, max_bases: int) -> Iterator[QueryBlock]:

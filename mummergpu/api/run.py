@@ -21,7 +21,7 @@ from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.downstream_presets import PRESETS, TextRequest, with_preset
 from mummergpu.pipeline.options import MatchOptions, refuse_single_mates
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import instance, one_of, path, paths, truth
+from mummergpu.runtime.option_values import check_bool, instance, one_of, path, paths
 from mummergpu.runtime.stats import Stats
 
 
@@ -152,7 +152,7 @@ def match(
         If the input, an argument or the machine is at fault. No file is written then.
     """
     files, targets = paths("queries", queries), targets_asked(output, format, RowKind.MATCHES)
-    refuse_single_mates(files, truth("pair", pair))
+    refuse_single_mates(files, check_bool("pair", pair))
     style = instance("style", TextStyle() if style is None else style, TextStyle)
     if for_program is not None:
         one_of("for_program", for_program, PRESETS)

@@ -7,7 +7,7 @@ from typing import Final
 
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import keep_values, meaning, one_of, positive
+from mummergpu.runtime.option_values import choice, keep_values, one_of, positive
 from mummergpu.sequence.codes import Strand
 
 
@@ -64,8 +64,8 @@ class SearchOptions:
         cls, min_length: int, strands: str, mode: str, block_size: int | None = None
     ) -> SearchOptions:
         """Return the options that words of `STRANDS` and `MODES` stand for."""
-        found = meaning("strands", strands, STRANDS)
-        return cls(min_length, found, meaning("mode", mode, MODES), block_size)
+        found = choice("strands", strands, STRANDS)
+        return cls(min_length, found, choice("mode", mode, MODES), block_size)
 
     @property
     def in_words(self) -> str:

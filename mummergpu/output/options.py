@@ -10,7 +10,7 @@ from typing import Final
 from mummergpu.errors import OptionError
 from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import keep_values, positive, texts, truth
+from mummergpu.runtime.option_values import check_bool, keep_values, positive, texts
 
 
 @frozen
@@ -201,7 +201,7 @@ class RecordStyle:
         )
         keep_values(
             self,
-            **{name: truth(name, getattr(self, name)) for name in flags},
+            **{name: check_bool(name, getattr(self, name)) for name in flags},
             tags=_extra_tags(texts("tags", self.tags)),
             header_lines=_checked_lines(texts("header_lines", self.header_lines)),
         )
@@ -275,8 +275,8 @@ class SortOptions:
 
     def __post_init__(self) -> None:
         sort, marks = (
-            truth("sort", self.by_coordinate),
-            truth("mark_duplicates", self.mark_duplicates),
+            check_bool("sort", self.by_coordinate),
+            check_bool("mark_duplicates", self.mark_duplicates),
         )
         keep_values(self, by_coordinate=sort, mark_duplicates=marks)
         keep_values(self, threads=positive("threads", self.threads))

@@ -17,7 +17,7 @@ from mummergpu.output.options import RecordStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions, RunOptions
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import keep_values, optional_positive, truth
+from mummergpu.runtime.option_values import check_bool, keep_values, optional_positive
 from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
 OF_MATCHES: Final = (
@@ -81,7 +81,7 @@ class AlignOptions(RunOptions):
         keep_values(
             self,
             memory=optional_positive("max_memory", self.memory),
-            equal_bases=truth("equal_bases", self.equal_bases),
+            equal_bases=check_bool("equal_bases", self.equal_bases),
         )
         formats = {target.format for target in self.outputs}
         RecordStyle(equal_bases=self.equal_bases).check_formats(formats)

@@ -16,13 +16,13 @@ from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import RunOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
+    check_bool,
+    check_int,
     instance,
     keep_values,
     one_of,
     optional_positive,
     texts,
-    truth,
-    whole,
 )
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
@@ -122,20 +122,20 @@ class MapOptions(RunOptions):
         self.costs.check()
         seed_length = self.seed_length
         if seed_length is not None:
-            seed_length = whole("seed_length", seed_length, 1, LONGEST_SEED)
+            seed_length = check_int("seed_length", seed_length, 1, LONGEST_SEED)
         if self.orientation is not None:
             one_of("orientation", self.orientation, ASKED_ORIENTATIONS)
         keep_values(
             self,
             seed_length=seed_length,
-            min_score=whole("min_score", self.min_score),
-            unpaired=whole("unpaired", self.unpaired, 0, LARGEST_COST),
-            max_secondary=whole("max_secondary", self.max_secondary),
-            max_alternatives=whole("max_xa", self.max_alternatives),
-            max_occurrences=whole("max_occurrences", self.max_occurrences, 1),
+            min_score=check_int("min_score", self.min_score),
+            unpaired=check_int("unpaired", self.unpaired, 0, LARGEST_COST),
+            max_secondary=check_int("max_secondary", self.max_secondary),
+            max_alternatives=check_int("max_xa", self.max_alternatives),
+            max_occurrences=check_int("max_occurrences", self.max_occurrences, 1),
             memory=optional_positive("max_memory", self.memory),
-            comments=truth("comments", self.comments),
-            gpu_compression=truth("gpu_compression", self.gpu_compression),
+            comments=check_bool("comments", self.comments),
+            gpu_compression=check_bool("gpu_compression", self.gpu_compression),
             circular=texts("circular", self.circular),
         )
         if self.max_secondary and self.max_alternatives:
@@ -145,7 +145,7 @@ class MapOptions(RunOptions):
             raise OptionError("unmapped", f"{len(self.unmapped)} files; pairs have two at most")
         instance("style", self.style, RecordStyle)
         self.style.check_formats([target.format for target in self.outputs])
-        _refuse_alternative_contigs(self.reference_path, truth("ignore_alt", self.ignore_alt))
+        _refuse_alternative_contigs(self.reference_path, check_bool("ignore_alt", self.ignore_alt))
         if self.gpu_compression and self.device.backend == "cpu":
             text = "needs a GPU, and the backend is 'cpu'"
             raise OptionClashError("gpu_compression", "backend=cpu", text)

@@ -12,7 +12,7 @@ from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.output.options import SamOptions, TextStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import instance, keep_values, path, positive, truth
+from mummergpu.runtime.option_values import check_bool, instance, keep_values, path, positive
 
 
 @frozen
@@ -51,8 +51,8 @@ class RunOptions:
             self,
             reference_path=path("reference", self.reference_path),
             threads=positive("threads", self.threads),
-            any_letters=truth("any_letters", self.any_letters),
-            no_empty=truth("no_empty", self.no_empty),
+            any_letters=check_bool("any_letters", self.any_letters),
+            no_empty=check_bool("no_empty", self.no_empty),
         )
 
 
@@ -102,7 +102,7 @@ class MatchOptions(RunOptions):
         super().__post_init__()
         instance("style", self.style, TextStyle)
         instance("sam", self.sam, SamOptions)
-        keep_values(self, paired=truth("pair", self.paired))
+        keep_values(self, paired=check_bool("pair", self.paired))
         refuse_single_mates(self.query_paths, self.paired)
 
     @property

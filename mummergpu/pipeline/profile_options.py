@@ -15,7 +15,7 @@ from mummergpu.input.blocks.proteins import NamedProteins, Warn
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import between, keep_values, real, truth
+from mummergpu.runtime.option_values import between, check_bool, check_float, keep_values
 from mummergpu.runtime.words import say_nothing
 
 _CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
@@ -78,10 +78,10 @@ class HmmerOptions:
     seed: int = 42
 
     def __post_init__(self) -> None:
-        found: dict[str, object] = {name: truth(name, getattr(self, name)) for name in _TRUTHS}
+        found: dict[str, object] = {name: check_bool(name, getattr(self, name)) for name in _TRUTHS}
         for name in (*_POSITIVE, *_SCORES, *_FILTERS):
             if (value := getattr(self, name)) is not None:
-                found[name] = real(name, value, is_positive=name in _POSITIVE)
+                found[name] = check_float(name, value, is_positive=name in _POSITIVE)
         keep_values(self, **found, seed=between("seed", self.seed, 0, _LARGEST_SEED))
         for group in _EXCLUSIVE:
             given = [name for name in group if getattr(self, name) not in (None, False)]

@@ -18,7 +18,7 @@ import numpy as np
 
 from mummergpu.errors import OptionError
 
-Meaning = TypeVar("Meaning")
+Choice = TypeVar("Choice")
 
 PathLike = str | os.PathLike[str]
 
@@ -34,7 +34,7 @@ def keep_values(options: object, **values: object) -> None:
         object.__setattr__(options, name, value)
 
 
-def meaning(option: str, word: object, meanings: Mapping[str, Meaning]) -> Meaning:
+def choice(option: str, word: object, meanings: Mapping[str, Choice]) -> Choice:
     """Return the value of a word; refuse an unknown word."""
     if not isinstance(word, str) or word not in meanings:
         raise OptionError(option, f"{shown(word)} is not one of {', '.join(map(repr, meanings))}")
@@ -43,10 +43,10 @@ def meaning(option: str, word: object, meanings: Mapping[str, Meaning]) -> Meani
 
 def one_of(option: str, word: object, words: Collection[str]) -> str:
     """Return a word; refuse one that is none of `words`."""
-    return meaning(option, word, {known: known for known in words})
+    return choice(option, word, {known: known for known in words})
 
 
-def whole(option: str, number: object, least: int = 0, most: int | None = None) -> int:
+def check_int(option: str, number: object, least: int = 0, most: int | None = None) -> int:
     """Return a number as a plain integer; refuse one that is not from `least` to `most`."""
     try:
         found = index(number)  # type: ignore[arg-type]
@@ -65,7 +65,7 @@ def whole(option: str, number: object, least: int = 0, most: int | None = None) 
 
 def between(option: str, number: object, least: int, most: int) -> int:
     """Return a number as a plain integer; refuse one that is not from `least` to `most`."""
-    found = whole(option, number)
+    found = check_int(option, number)
     if not least <= found <= most:
         raise OptionError(option, f"{found} is not between {least} and {most}")
     return found
@@ -73,7 +73,7 @@ def between(option: str, number: object, least: int, most: int) -> int:
 
 def positive(option: str, number: object) -> int:
     """Return a number as a plain integer; refuse one that is not positive."""
-    return whole(option, number, 1)
+    return check_int(option, number, 1)
 
 
 def optional_positive(option: str, number: object) -> int | None:
@@ -89,7 +89,7 @@ def _float(option: str, given: object) -> float:
     raise OptionError(option, f"{shown(given)} is not a number")
 
 
-def number(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
+def check_factor(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
     """Return a number as a plain float; refuse one that is negative, or too large."""
     found = _float(option, given)
     if not found >= 0:
@@ -100,7 +100,7 @@ def number(option: str, given: object, most: float = LARGEST_FACTOR) -> float:
     return found
 
 
-def real(option: str, given: object, is_positive: bool) -> float:
+def check_float(option: str, given: object, is_positive: bool) -> float:
     """Return a number as a plain float, also an infinite one; it may have to be positive."""
     found = _float(option, given)
     if math.isnan(found):
@@ -110,7 +110,7 @@ def real(option: str, given: object, is_positive: bool) -> float:
     return found
 
 
-def truth(option: str, value: object) -> bool:
+def check_bool(option: str, value: object) -> bool:
     """Return a truth value as a plain one: also one of numpy, or 0 or 1."""
     if isinstance(value, bool | np.bool_ | int | np.integer) and value in (0, 1):
         return bool(value)
@@ -155,7 +155,7 @@ def texts(option: str, given: object) -> tuple[str, ...]:
     return tuple(text(option, one) for one in given)
 
 
-def instance(option: str, value: object, kind: type[Meaning]) -> Meaning:
+def instance(option: str, value: object, kind: type[Choice]) -> Choice:
     """Return a value; refuse one of another class."""
     if not isinstance(value, kind):
         raise OptionError(option, f"{shown(value)} is not of the class {kind.__name__}")

@@ -18,7 +18,7 @@ from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records
 from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import between, keep_values, one_of, positive, truth
+from mummergpu.runtime.option_values import between, check_bool, keep_values, one_of, positive
 from mummergpu.runtime.words import pluralize, say_nothing, shorter
 from mummergpu.sequence.codes import AMINO_ACIDS
 
@@ -104,7 +104,7 @@ class ProteinRules:
     def __post_init__(self) -> None:
         keep_values(
             self,
-            any_letters=truth("any_letters", self.any_letters),
+            any_letters=check_bool("any_letters", self.any_letters),
             long_proteins=one_of("long_proteins", self.long_proteins, ("skip", "error")),
             code=positive("code", self.code),
             min_orf=between("min_orf", self.min_orf, 1, MOST_RESIDUES),

@@ -7,7 +7,14 @@ from dataclasses import field
 from typing import Final
 
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import between, keep_values, number, texts, truth, whole
+from mummergpu.runtime.option_values import (
+    between,
+    check_bool,
+    check_factor,
+    check_int,
+    keep_values,
+    texts,
+)
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 from mummergpu.viterbi.tiles.band import MOST_BASES
 
@@ -82,10 +89,10 @@ class ClusterOptions:
     def __post_init__(self) -> None:
         keep_values(
             self,
-            min_bases=whole("min_cluster", self.min_bases),
-            max_gap=whole("max_gap", self.max_gap),
-            diagonal_difference=whole("diagonal_difference", self.diagonal_difference),
-            diagonal_factor=number("diagonal_factor", self.diagonal_factor),
+            min_bases=check_int("min_cluster", self.min_bases),
+            max_gap=check_int("max_gap", self.max_gap),
+            diagonal_difference=check_int("diagonal_difference", self.diagonal_difference),
+            diagonal_factor=check_factor("diagonal_factor", self.diagonal_factor),
         )
 
 
@@ -132,7 +139,7 @@ class GenomeOptions:
         keep_values(
             self,
             break_length=between("break_length", self.break_length, 2, MAX_BREAK_LENGTH),
-            extend=truth("extend", self.extend),
-            simplify=truth("simplify", self.simplify),
+            extend=check_bool("extend", self.extend),
+            simplify=check_bool("simplify", self.simplify),
             circular=texts("circular", self.circular),
         )

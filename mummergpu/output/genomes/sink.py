@@ -18,7 +18,7 @@ from mummergpu.output.sink import MatchSink, Sink
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
-from mummergpu.runtime.option_values import keep_values, number, truth, whole
+from mummergpu.runtime.option_values import check_bool, check_factor, check_int, keep_values
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
@@ -121,9 +121,9 @@ class AlignmentFilter:
     def __post_init__(self) -> None:
         keep_values(
             self,
-            one_to_one=truth("one_to_one", self.one_to_one),
-            min_identity=number("min_identity", self.min_identity, 1),
-            min_length=whole("min_alignment_length", self.min_length),
+            one_to_one=check_bool("one_to_one", self.one_to_one),
+            min_identity=check_factor("min_identity", self.min_identity, 1),
+            min_length=check_int("min_alignment_length", self.min_length),
         )
 
 

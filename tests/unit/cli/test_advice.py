@@ -128,7 +128,13 @@ def refused() -> list[tuple[str, str]]:
         for node in nodes_of(path):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
-            if node.func.id in ("OptionError", "OptionClashError", "whole", "number", "truth"):
+            if node.func.id in (
+                "OptionError",
+                "OptionClashError",
+                "check_int",
+                "check_factor",
+                "check_bool",
+            ):
                 first = node.args[0]
                 if isinstance(first, ast.Constant) and isinstance(first.value, str):
                     found.add((place, first.value))
