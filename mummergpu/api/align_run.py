@@ -11,13 +11,7 @@ from mummergpu.api.aligned_genomes import AlignedGenomes
 from mummergpu.api.engine import Engine, FoundBlock
 from mummergpu.api.log import context_of
 from mummergpu.api.query_blocks import QuerySource
-from mummergpu.api.requests import (
-    PathLike,
-    cluster_options,
-    device_options,
-    showing,
-    targets_asked,
-)
+from mummergpu.api.requests import PathLike, cluster_options, device_options, showing, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.api.tables import SearchedReference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH

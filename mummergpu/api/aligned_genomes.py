@@ -13,13 +13,7 @@ import numpy.typing as npt
 
 from mummergpu.api.log import LOG
 from mummergpu.api.requests import PathLike, target_asked
-from mummergpu.api.tables import (
-    ROWS_SHOWN,
-    AlignmentRows,
-    SearchedReference,
-    decoded_name,
-    joined,
-)
+from mummergpu.api.tables import ROWS_SHOWN, AlignmentRows, SearchedReference, decoded_name, joined
 from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import AlignedQueries, chosen_one_to_one
 from mummergpu.output.open_sink import open_sink

@@ -114,10 +114,7 @@ class Alignments(AlignmentRows[Alignment]):
     """
 
     _row = Alignment
-    _names: ClassVar = {
-        "name": ("read", "read_names"),
-        "reference": ("reference", "_record_names"),
-    }
+    _names: ClassVar = {"name": ("read", "read_names"), "reference": ("reference", "_record_names")}
     _can_lack = ("position",)
 
     def __init__(

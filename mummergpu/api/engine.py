@@ -73,9 +73,7 @@ class KeptMinimizers:
         if self._likeness is None and searched >= kmer_index.BASES_WORTH_A_SAMPLE:
             self._likeness = kmer_index.kmer_likeness(self._reference.padded_codes)
         job = kmer_plan.KmerJob(
-            *(bases, search.minimum_length, searched),
-            is_kept=True,
-            likeness=self._likeness or (),
+            *(bases, search.minimum_length, searched), is_kept=True, likeness=self._likeness or ()
         )
         # Its tables are in memory.
         by_kmers = kmer_plan.KmerCost(0.0, kmer_plan.expected_cost(job, kmers.sampling).search)

@@ -16,14 +16,7 @@ from mummergpu.errors import ModelError, OptionError
 from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import (
-    Algorithm,
-    Attribute,
-    Model,
-    RowSum,
-    State,
-    Transition,
-)
+from mummergpu.hmm.language.program import Algorithm, Attribute, Model, RowSum, State, Transition
 from mummergpu.input.blocks.symbols import code_table
 from mummergpu.input.records.parser_state import PASSED_OVER
 from mummergpu.runtime.arrays import Float64Array, Int64Array

@@ -378,10 +378,7 @@ class Index(Closing):
 
     @showing(MapRequest)
     def map(
-        self,
-        reads: Reads,
-        mates: Mates | None = None,
-        **keywords: Unpack[MapKeywords],
+        self, reads: Reads, mates: Mates | None = None, **keywords: Unpack[MapKeywords]
     ) -> Alignments:
         """Map reads in memory or in files, and return their alignments in memory.
 
@@ -428,10 +425,7 @@ class Index(Closing):
 
     @showing(MapRequest)
     def stream_map(
-        self,
-        reads: Reads,
-        mates: Mates | None = None,
-        **keywords: Unpack[MapKeywords],
+        self, reads: Reads, mates: Mates | None = None, **keywords: Unpack[MapKeywords]
     ) -> Generator[Alignments]:
         """Yield the alignments of reads block by block, in their order.
 

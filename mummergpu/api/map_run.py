@@ -10,13 +10,7 @@ from typing import Any, Unpack
 from mummergpu.api.alignments import Alignments, MappedBlock
 from mummergpu.api.engine import Engine
 from mummergpu.api.log import context_of
-from mummergpu.api.mapping_requests import (
-    MapKeywords,
-    MapRequest,
-    Mates,
-    Reads,
-    read_group_asked,
-)
+from mummergpu.api.mapping_requests import MapKeywords, MapRequest, Mates, Reads, read_group_asked
 from mummergpu.api.requests import PathLike, cluster_options, showing, targets_asked
 from mummergpu.api.run import RunStats
 from mummergpu.api.tables import SearchedReference

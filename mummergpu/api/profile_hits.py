@@ -201,11 +201,7 @@ def hmmscan(
 
 
 def _search(
-    profiles: object,
-    sequences: object,
-    device: DeviceOptions,
-    options: dict[str, Any],
-    scans: bool,
+    profiles: object, sequences: object, device: DeviceOptions, options: dict[str, Any], scans: bool
 ) -> Hits:
     translates = check_bool("translate", options.pop("translate", False))
     names = [one.name for one in fields(ProteinRules) if one.name in options]

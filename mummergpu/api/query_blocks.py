@@ -35,10 +35,7 @@ class QuerySource:
 
     @classmethod
     def of(
-        cls,
-        queries: Queries | PathLike | Sequence[PathLike],
-        any_letters: bool,
-        pair: bool = False,
+        cls, queries: Queries | PathLike | Sequence[PathLike], any_letters: bool, pair: bool = False
     ) -> QuerySource:
         """Return the queries that an argument means; a plain text is a sequence, and no file."""
         given = list(queries) if isinstance(queries, list | tuple) else [queries]

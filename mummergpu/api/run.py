@@ -6,12 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mummergpu.api.log import context_of
-from mummergpu.api.requests import (
-    PathLike,
-    cluster_options,
-    device_options,
-    targets_asked,
-)
+from mummergpu.api.requests import PathLike, cluster_options, device_options, targets_asked
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH, IndexOptions
 from mummergpu.matching.options import MODES, STRANDS, SearchOptions

@@ -187,9 +187,7 @@ def _align_options(params: Params, command: str) -> AlignOptions:
             )
     clusters = ClusterOptions(
         **given(
-            params,
-            *("max_gap", "diagonal_difference", "diagonal_factor"),
-            min_bases="min_cluster",
+            params, *("max_gap", "diagonal_difference", "diagonal_factor"), min_bases="min_cluster"
         )
     )
     genomes = GenomeOptions(

@@ -137,8 +137,7 @@ def _sections(scans: bool) -> Sections:
             flag("--acc acc", "No effect: tables have names and accessions."),
             flag("--noali noali", _NO_TEXT),
             flag(
-                "--notextw notextw",
-                _NO_TEXT if scans else "Do not wrap the rows of the alignment.",
+                "--notextw notextw", _NO_TEXT if scans else "Do not wrap the rows of the alignment."
             ),
             integer("--textw", _NO_TEXT),
         ],
@@ -211,12 +210,7 @@ def _sections(scans: bool) -> Sections:
 _ARGUMENTS: Final = [files("profiles", several=True), files("sequences")]
 
 
-@click.command(
-    "hmmsearch",
-    cls=HmmerCommand,
-    arguments=_ARGUMENTS,
-    sections=_sections(scans=False),
-)
+@click.command("hmmsearch", cls=HmmerCommand, arguments=_ARGUMENTS, sections=_sections(scans=False))
 def hmmsearch_command(**params: Any) -> None:
     """Search profile HMMs against proteins, with the tables of HMMER's hmmsearch.
 
@@ -230,12 +224,7 @@ def hmmsearch_command(**params: Any) -> None:
     _run(params, scans=False)
 
 
-@click.command(
-    "hmmscan",
-    cls=HmmerCommand,
-    arguments=_ARGUMENTS,
-    sections=_sections(scans=True),
-)
+@click.command("hmmscan", cls=HmmerCommand, arguments=_ARGUMENTS, sections=_sections(scans=True))
 def hmmscan_command(**params: Any) -> None:
     """Search proteins against profile HMMs, with the tables of HMMER's hmmscan.
 

@@ -198,7 +198,7 @@ def _facts_of_tables(header: IndexHeader) -> dict[str, str]:
     sampling = header.sampling
     return {
         "k-mers": f"of {sampling.kmer_length} bases, {sampling.describe_places()}; "
-        f"for -l {sampling.shortest_match} and more",
+        f"for -l {sampling.shortest_match} and more"
     }
 
 

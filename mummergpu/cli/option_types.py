@@ -515,7 +515,7 @@ MATCH_SECTIONS: Final[Sections] = {
             expose_value=False,
             callback=_version,
             help="Show the version and exit.",
-        ),
+        )
     ],
 }
 

@@ -104,9 +104,7 @@ def _open_messages(params: dict[str, Any]) -> Iterator[tuple[Messages, Callable[
 
 
 @contextmanager
-def _open_profile_study(
-    params: dict[str, Any],
-) -> Iterator[tuple[ProfileMachine, Messages]]:
+def _open_profile_study(params: dict[str, Any]) -> Iterator[tuple[ProfileMachine, Messages]]:
     """Open what a study of profile filters works with, and close it afterwards."""
     from mummergpu.studies.profiles.bench import ProfileMachine
 

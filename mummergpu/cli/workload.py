@@ -89,8 +89,5 @@ def workload(
     made = [str(path) for path in (files.reference, *files.query_paths)]
     pair = ["--pair"] if files.mates else []
     command = shlex.join([PROGRAM, "-l", str(length), *pair, *made])
-    click.echo(
-        f"{PROGRAM}: made {', '.join(made[:-1])} and {made[-1]}; to match them:",
-        err=True,
-    )
+    click.echo(f"{PROGRAM}: made {', '.join(made[:-1])} and {made[-1]}; to match them:", err=True)
     click.echo(command, err=True)

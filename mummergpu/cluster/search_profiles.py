@@ -173,11 +173,7 @@ def run(
     with open_cluster(cluster, context.notice) as opened:
         check_versions(opened)
         check_files(opened, everywhere)
-        sent = replace(
-            options,
-            profiles=everywhere,
-            sequences=ProteinsInMemory((), ProteinRules()),
-        )
+        sent = replace(options, profiles=everywhere, sequences=ProteinsInMemory((), ProteinRules()))
         work = ProfileWork(os.urandom(8).hex(), sent)
         job = _ScanOnCluster if options.scans else _SearchOnCluster
         try:

@@ -166,10 +166,7 @@ class Programs:
 
 
 def cache_key(
-    sources: Mapping[str, str],
-    program: ProgramSource,
-    architecture: str,
-    version: tuple[int, int],
+    sources: Mapping[str, str], program: ProgramSource, architecture: str, version: tuple[int, int]
 ) -> bytes:
     """Return 32 bytes, which differ if anything differs that the kernels depend on."""
     files = program.files(sources)

@@ -82,11 +82,7 @@ class TileFilter:
     """
 
     def __init__(
-        self,
-        device: Device,
-        filters: Sequence[ProfileFilter],
-        asked: str,
-        programs: Programs,
+        self, device: Device, filters: Sequence[ProfileFilter], asked: str, programs: Programs
     ) -> None:
         self._device = device
         self._filters = filters

@@ -50,10 +50,7 @@ def run(options: AlignOptions, context: RunContext) -> None:
     """
 
     def open_sink(
-        reference: Reference,
-        files: list[OutputFile],
-        backend: Backend[Any],
-        context: RunContext,
+        reference: Reference, files: list[OutputFile], backend: Backend[Any], context: RunContext
     ) -> MatchSink[Any]:
         tiles = tiles_on_device(backend, options.genomes.costs, context)
         aligner = GenomeAligner(reference, options.genomes, tiles)

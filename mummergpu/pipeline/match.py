@@ -29,11 +29,7 @@ from mummergpu.matching.options import DeviceOptions, Uniqueness
 from mummergpu.matching.search import UNBOUNDED, BlockSearch
 from mummergpu.output.open_sink import check_targets, open_sink
 from mummergpu.output.sink import MatchSink, OutputContext
-from mummergpu.pipeline.backend_choice import (
-    TOO_LITTLE_WORK,
-    backend_of_search,
-    searched_bases,
-)
+from mummergpu.pipeline.backend_choice import TOO_LITTLE_WORK, backend_of_search, searched_bases
 from mummergpu.pipeline.block_search_loop import MOST_ROWS_IF_LIMITED, BlockSearchLoop
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.open_search import OpenSearch, open_source, reference_of, start_to_open

@@ -121,8 +121,7 @@ class ProfileDevice:
 
 
 def filtered(
-    blocks: Iterator[Block],
-    survivors: Callable[[Block], list[Int64Array]] | None,
+    blocks: Iterator[Block], survivors: Callable[[Block], list[Int64Array]] | None
 ) -> Generator[tuple[Block, list[Int64Array] | None]]:
     """Yield blocks with the proteins that pass the filters of each profile on a device.
 

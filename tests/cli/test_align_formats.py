@@ -321,7 +321,7 @@ def test_other_programs_accept_sam_and_bam(
         assert picard_errors(path, pair[0], *NO_QUALITIES) == []
     rows = [line.split("\t") for line in samtools("view", text).decode().splitlines()]
     assert sorted((row[0], int(row[1]) & 2048) for row in rows) == [
-        *(("a2", 0), ("a2", 2048), ("b2", 0)),
+        *(("a2", 0), ("a2", 2048), ("b2", 0))
     ]
     queries = read_fasta(pair[1])
     for name, flag, *_, bases in (row[:10] for row in rows):

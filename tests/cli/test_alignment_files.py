@@ -127,9 +127,7 @@ def test_no_reads_and_empty_reads(reads: str, count: int, samtools_binary: str) 
     assert all(row[1:] == [b"4", b"*", b"0", b"0", *b"* * 0 0 * *".split()] for row in rows)
 
 
-def test_a_name_that_sam_does_not_allow_is_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_name_that_sam_does_not_allow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.fa").write_text(">@ab\nACGT\n")
     assert run("-o x.bam", queries="wrong.fa") == 1
     assert "wrong.fa: " in capsys.readouterr().err

@@ -72,10 +72,7 @@ def row(lines: list[str], label: str) -> str:
 
 
 def test_a_machine_that_has_all(
-    kernels: Path,
-    code: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    kernels: Path, code: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     cache = KernelCache(kernels, pytest.fail, version=lambda: (13, 5))
     program = ProgramSource("none", "tree/program.cu")
@@ -144,12 +141,7 @@ def test_json_holds_what_the_text_tells(
     assert report["cuda"]["driver"]["cuda_version"] == [13, 0]
     assert report["cuda"]["driver"]["devices"][0]["total_bytes"] == 150_000_000_000
     assert report["cuda"]["compiler"]["architectures"] == [80, 90]
-    assert report["kernels"] == {
-        "folder": str(kernels),
-        "writable": True,
-        "entries": 0,
-        "bytes": 0,
-    }
+    assert report["kernels"] == {"folder": str(kernels), "writable": True, "entries": 0, "bytes": 0}
     own = {"name": "mummergpu", "version": __version__, "problem": None}
     assert report["libraries"][-1] == own
 

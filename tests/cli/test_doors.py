@@ -11,24 +11,11 @@ from typing import Any
 
 import pytest
 from helpers.alignment_tools import samtools
-from helpers.doors import (
-    Case,
-    can_be_packed,
-    command,
-    content_of,
-    rows_of_index,
-    run_of_python,
-)
+from helpers.doors import Case, can_be_packed, command, content_of, rows_of_index, run_of_python
 from helpers.genomes import changed
 from helpers.oracle import mummer_text
 from helpers.read_pairs import write_pairs
-from helpers.sequences import (
-    random_bases,
-    read_fasta,
-    reverse_complement,
-    write_fasta,
-    write_fastq,
-)
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta, write_fastq
 
 import mummergpu
 from mummergpu.cli.main import main

@@ -296,10 +296,7 @@ def test_length_beyond_every_match_is_legal(length: str, capfd: pytest.CaptureFi
     ],
 )
 def test_surprises_are_one_line_too(
-    error: Exception,
-    line: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
+    error: Exception, line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_arguments: object) -> None:
         raise error

@@ -258,12 +258,7 @@ def test_check_compares_with_a_reference(
     ],
 )
 def test_check_names_the_first_difference(
-    old: str,
-    new: str,
-    message: str,
-    made: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
+    old: str, new: str, message: str, made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / "other.fa"
     text = (made / "r.fa").read_text()

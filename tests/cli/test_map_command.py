@@ -248,9 +248,7 @@ def test_trees_map_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert "has suffix trees" in capsys.readouterr().err
 
 
-def test_names_have_at_signs_but_not_at_their_beginning(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_names_have_at_signs_but_not_at_their_beginning(capsys: pytest.CaptureFixture[str]) -> None:
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
     Path("at.fa").write_text(f">a@b\n{bases}\n>c@\n{bases}\n")
     Path("at_first.fa").write_text(f">@b\n{bases}\n")

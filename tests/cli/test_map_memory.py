@@ -52,9 +52,7 @@ def write_satellite() -> None:
 
 @pytest.mark.parametrize("most", ["4", "300"])
 def test_memory_and_pages_do_not_change_the_output(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    most: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str
 ) -> None:
     """Tables of other k-mers, and pages on which matches are found before seeds are chosen."""
     monkeypatch.chdir(tmp_path)

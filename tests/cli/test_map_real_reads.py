@@ -7,11 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers.alignment_tools import (
-    bwa_alignments,
-    picard_errors,
-    samtools,
-)
+from helpers.alignment_tools import bwa_alignments, picard_errors, samtools
 from helpers.loops import each
 
 from mummergpu.cli.main import main

@@ -159,8 +159,7 @@ def test_help_tells_the_options_and_how_we_differ(
 
 @pytest.mark.parametrize("width", [40, 80, 100, 200])
 @pytest.mark.parametrize(
-    "verb",
-    ["", *"index workload doctor completion report nucmer-shim align".split()],
+    "verb", ["", *"index workload doctor completion report nucmer-shim align".split()]
 )
 def test_help_fits_the_terminal(
     verb: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

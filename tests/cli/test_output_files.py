@@ -26,9 +26,7 @@ def run(words: str) -> int:
     return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
 
 
-def test_files_take_the_place_of_standard_output(
-    capfdbinary: pytest.CaptureFixture[bytes],
-) -> None:
+def test_files_take_the_place_of_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run("") == 0
     expected = capfdbinary.readouterr().out
     assert run("-o one.gz -o two.paf") == 0

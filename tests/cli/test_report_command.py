@@ -129,10 +129,7 @@ def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", ["matplotlib", "jinja2", "scipy"])
 def test_a_missing_library_is_named_with_what_installs_it(
-    library: str,
-    cpu: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    library: str, cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for module in [name for name in sys.modules if name.split(".")[0] == library]:
         monkeypatch.delitem(sys.modules, module)
@@ -173,10 +170,7 @@ def replaced(key: str, value: object) -> Callable[[str], str]:
     ],
 )
 def test_a_damaged_run_is_named_with_its_line(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    damage: Callable[[str], str],
-    expected: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[str], str], expected: str
 ) -> None:
     folder = write_cpu_sweep(tmp_path / "damaged", runs=1, controls=0)
     path = folder / "runs.jsonl"
@@ -199,10 +193,7 @@ def test_a_damaged_run_is_named_with_its_line(
     ],
 )
 def test_a_damaged_setup_is_named(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    damage: Callable[[str], str],
-    expected: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[str], str], expected: str
 ) -> None:
     folder = write_cpu_sweep(tmp_path / "damaged", runs=1, controls=0)
     path = folder / "sweep.json"

@@ -120,12 +120,7 @@ def test_options_of_the_search_are_heeded(
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("none", "none"),
-        ("t*,m", "none t tn m"),
-        ("Tn,QRTn", "none Tn QRTn"),
-        ("?", "none n t r m"),
-    ],
+    [("none", "none"), ("t*,m", "none t tn m"), ("Tn,QRTn", "none Tn QRTn"), ("?", "none n t r m")],
 )
 def test_policies_are_chosen(words: str, expected: str, tmp_path: Path) -> None:
     given = ["--policies", words, "--runs", "1", "--repeat-control", "0", "-q", "-t", "2"]

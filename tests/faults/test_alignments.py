@@ -12,10 +12,7 @@ WORDS = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-o", "out/a", "--format")
 BAM = Task(("match", *WORDS, "bam", "-b"))
 CRAM = Task(("align", *WORDS, "cram", "-c", "12"))
 
-CASES = [
-    pytest.param(errno.EIO, False),
-    pytest.param(errno.EIO, True, marks=pytest.mark.slow),
-]
+CASES = [pytest.param(errno.EIO, False), pytest.param(errno.EIO, True, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("task", [BAM, CRAM], ids=["bam", "cram"])

@@ -90,14 +90,7 @@ def skip_text(text: bytes, at: int) -> int:
 
 _RUNS: Final = {
     run.__name__: run
-    for run in (
-        encode_letters,
-        encode_residues,
-        copy_name,
-        copy_quality,
-        skip_quality,
-        skip_text,
-    )
+    for run in (encode_letters, encode_residues, copy_name, copy_quality, skip_quality, skip_text)
 }
 
 Parser = Callable[..., int]

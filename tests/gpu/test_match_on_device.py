@@ -324,10 +324,7 @@ def test_all_libraries_share_a_process_that_ends_well(
     program = textwrap.dedent(PROGRAM).replace("CLOSE", close)
     program = f"LIBRARY, NAMES = {device_library!r}, {names!r}\n" + program
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (0, "well\n"), done.stderr
     # The first process on a machine says that it compiles.

@@ -57,11 +57,7 @@ def visit(browser: str, page: Path, folder: Path) -> Visit:
     address = page.resolve().as_uri()
     own = [f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}"]
     done = subprocess.run(
-        [browser, *SWITCHES, *own, address],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
+        [browser, *SWITCHES, *own, address], capture_output=True, text=True, timeout=120, check=True
     )
     console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
     return Visit(done.stdout, console, requested(log))

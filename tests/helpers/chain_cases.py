@@ -50,16 +50,8 @@ OpenChains = Callable[[bool, Stats], AbstractContextManager[DeviceChains]]
 SCORE, TRACE, TABLE = Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE
 SUMS = (Algorithm.FORWARD, Algorithm.BACKWARD)
 
-NARROW = {
-    "random": random_model(2),
-    "loops": random_model(100, loops=True),
-    "profile": profile(9),
-}
-WIDE = {
-    "global profile": profile(70),
-    "local profile": local_profile(45),
-    "hubs": dense(40),
-}
+NARROW = {"random": random_model(2), "loops": random_model(100, loops=True), "profile": profile(9)}
+WIDE = {"global profile": profile(70), "local profile": local_profile(45), "hubs": dense(40)}
 
 
 @pytest.mark.parametrize("name", NARROW)

@@ -133,10 +133,7 @@ def _number_case(name: str, record_names: Sequence[bytes]) -> TextCase:
 
 
 def _simple_case(
-    name: str,
-    record_names: Sequence[bytes],
-    query_names: Sequence[bytes],
-    rows_of_query: int,
+    name: str, record_names: Sequence[bytes], query_names: Sequence[bytes], rows_of_query: int
 ) -> TextCase:
     reference = named_reference(record_names, [1000] * len(record_names))
     rows = [

@@ -404,9 +404,7 @@ def others(played: PlayedDriver) -> Iterator[PlayedDriver]:
     played.forget()
 
 
-def test_exported_memory_retains_the_context_until_it_is_freed(
-    others: PlayedDriver,
-) -> None:
+def test_exported_memory_retains_the_context_until_it_is_freed(others: PlayedDriver) -> None:
     one, other = PrimaryContextMemory(0, 80), PrimaryContextMemory(1, 8)
     assert (one.size, one.device_number, other.device_number) == (80, 0, 1)
     assert others.owned["memory"] == 2

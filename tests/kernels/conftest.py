@@ -139,9 +139,7 @@ def opened_tables(compiler: WatchedCompiler) -> Iterator[OpenTables]:
         given = WatchedDevice() if device is None else device
         stats, notices = Stats(), list[str]()
         backend = KmerCudaBackend(
-            *(given, compiler, stats, notices.append, memory),
-            threads=threads,
-            closes_device=True,
+            *(given, compiler, stats, notices.append, memory), threads=threads, closes_device=True
         )
         every.append(OpenedTables(backend, given, stats, notices))
         return every[-1]

@@ -94,11 +94,7 @@ def check_policies(names: list[str], compiler: HostCompiler) -> list[str]:
 
 
 def check(
-    case: SearchCase,
-    pages: list[TreePage],
-    policy: Policy,
-    compiler: HostCompiler,
-    threads: int,
+    case: SearchCase, pages: list[TreePage], policy: Policy, compiler: HostCompiler, threads: int
 ) -> tuple[int, list[str]]:
     """Search both strands of a case under a policy."""
     found, wrong = 0, []

@@ -16,14 +16,7 @@ import pytest
 from helpers.host_device import HostDevice
 from helpers.in_memory import block_of
 from helpers.kmer_cases import tables_of
-from helpers.opened_backends import (
-    FORWARD,
-    GENOME,
-    REPEATS,
-    OpenedTables,
-    OpenedTrees,
-    refused,
-)
+from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenedTables, OpenedTrees, refused
 from helpers.search_cases import ONE_PAGE, SearchCase
 from helpers.watched_device import WatchedDevice
 

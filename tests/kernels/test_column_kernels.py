@@ -10,13 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.device_cases import test_the_columns_are_those_of_the_host  # noqa: F401
-from helpers.device_columns import (
-    columns_of_device,
-    columns_of_host,
-    difference,
-    on_host,
-    taken,
-)
+from helpers.device_columns import columns_of_device, columns_of_host, difference, on_host, taken
 from helpers.host_device import HostDevice
 from helpers.in_memory import reference_of
 from helpers.kmer_cases import KMER_CASES, tables_of

@@ -161,15 +161,7 @@ def test_searches_find_the_same_with_threads(
     expected = [one.survivors(block, Stats()).tolist() for one in filters]
     assert sum(map(len, expected)) > 10
     with ThreadPoolExecutor(2) as executor:
-        found = DeviceFilters(
-            device,
-            cache_of_kernels,
-            filters,
-            memory,
-            Stats(),
-            executor,
-            asked,
-        )
+        found = DeviceFilters(device, cache_of_kernels, filters, memory, Stats(), executor, asked)
         assert [one.tolist() for one in found.survivors(block)] == expected
         found.close()
     # With little memory there is none for what tiles hand on.

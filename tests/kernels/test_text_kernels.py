@@ -13,13 +13,7 @@ from helpers.in_memory import reference_of
 from helpers.kmer_cases import tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
-from helpers.text_cases import (
-    STYLES,
-    TEXT_CASES,
-    awkwardly_named,
-    columns_of,
-    text_of_device,
-)
+from helpers.text_cases import STYLES, TEXT_CASES, awkwardly_named, columns_of, text_of_device
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.errors import BackendError
@@ -38,10 +32,7 @@ WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_leng
 @pytest.mark.parametrize("window_bytes", [1, 1000, 1 << 12, 70_001])
 @pytest.mark.parametrize("piece_bytes", [1, 999, 1 << 14])
 def test_windows_and_pieces_of_any_size_join_to_the_whole(
-    compiler: WatchedCompiler,
-    monkeypatch: pytest.MonkeyPatch,
-    window_bytes: int,
-    piece_bytes: int,
+    compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch, window_bytes: int, piece_bytes: int
 ) -> None:
     monkeypatch.setattr(cuda_consumers, "WINDOW_BYTES", window_bytes)
     case = TEXT_CASES[1]

@@ -6,13 +6,7 @@ from dataclasses import astuple
 from itertools import combinations
 
 import pytest
-from helpers.pairwise import (
-    layouts_to_try,
-    name_of,
-    pairs_in,
-    pairwise_policies,
-    pairwise_rows,
-)
+from helpers.pairwise import layouts_to_try, name_of, pairs_in, pairwise_policies, pairwise_rows
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 
 FACTORS = 8

@@ -81,15 +81,9 @@ def calls_of(index: mummergpu.Index) -> dict[str, tuple[Callable[..., Any], dict
         "map": (index.map, {"reads": reads}),
         "stream map": (index.stream_map, {"reads": reads}),
         "align": (index.align, {"queries": reads}),
-        "run match": (
-            mummergpu.match,
-            {"reference": "r.fa", "queries": "q.fa", "output": "x.txt"},
-        ),
+        "run match": (mummergpu.match, {"reference": "r.fa", "queries": "q.fa", "output": "x.txt"}),
         "run map": (mummergpu.map, {"reference": "r.fa", "reads": "q.fa", "output": "x.sam"}),
-        "run align": (
-            mummergpu.align,
-            {"reference": "r.fa", "queries": "q.fa", "output": "x.paf"},
-        ),
+        "run align": (mummergpu.align, {"reference": "r.fa", "queries": "q.fa", "output": "x.paf"}),
         "write matches": (index.match(reads).write, {"path": "x.txt"}),
         "write alignments": (index.map(reads).write, {"path": "x.sam"}),
         "write genomes": (index.align(reads, min_cluster=10).write, {"path": "x.paf"}),

@@ -82,11 +82,7 @@ def columns(found: Any) -> list[list[int]]:
     *(("mumreference", "both", 33), ("mum", "both", 57)),
 ])  # fmt: skip
 def test_minimizers_find_what_kmers_find(
-    mode: str,
-    strands: str,
-    min_length: int,
-    searched: list[int],
-    monkeypatch: pytest.MonkeyPatch,
+    mode: str, strands: str, min_length: int, searched: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = mummergpu.Index.build("r.fa")
     text = Path("q.fa").read_text().split()

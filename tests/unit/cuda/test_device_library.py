@@ -8,12 +8,7 @@ import pytest
 
 from mummergpu.cuda.device_library import AUTO, CUDA_BINDINGS, PYCUDA, device_opener
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts
-from mummergpu.cuda.requirements import (
-    CompilerFacts,
-    CudaFacts,
-    library_to_use,
-    obstacles,
-)
+from mummergpu.cuda.requirements import CompilerFacts, CudaFacts, library_to_use, obstacles
 from mummergpu.runtime.optional_imports import Library
 
 GIB = 1 << 30

@@ -183,9 +183,7 @@ def test_missing_bindings_are_named_with_what_installs_them(
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_a_missing_library_is_named_with_what_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_library_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Bindings:
         class nvrtc:  # noqa: N801
             @staticmethod

@@ -246,10 +246,7 @@ def test_copies_are_done_at_the_end(way: Way) -> None:
 def test_an_error_of_a_thread_arrives(way: Way, fail_at: int, threads: int) -> None:
     made = Way(threads)
     made.stream.fail_at = fail_at
-    with (
-        pytest.raises(BackendError, match="played"),
-        made.uploader.prepared(1 << 20),
-    ):
+    with pytest.raises(BackendError, match="played"), made.uploader.prepared(1 << 20):
         made.uploader.copy_in(0, bytes_of(40 * PIECE))
     # All copies are done, and nothing stays pinned.
     assert len(made.stream.work) == fail_at
@@ -259,10 +256,7 @@ def test_an_error_of_a_thread_arrives(way: Way, fail_at: int, threads: int) -> N
 
 def test_memory_that_cannot_be_pinned_is_an_error(way: Way) -> None:
     way.device.fail = True
-    with (
-        pytest.raises(BackendError, match="no pinned memory"),
-        way.uploader.prepared(1 << 20),
-    ):
+    with pytest.raises(BackendError, match="no pinned memory"), way.uploader.prepared(1 << 20):
         way.uploader.copy_in(0, bytes_of(40 * PIECE))
     assert not way.is_prepared
     way.device.fail = False

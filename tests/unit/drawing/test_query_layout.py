@@ -40,11 +40,7 @@ def test_the_record_that_shares_most_bases_counts() -> None:
 
 
 def test_a_far_copy_does_not_move_a_query() -> None:
-    rows = [
-        (0, 0, 0, 900, 10, False),
-        (0, 0, 20, 120, 50, False),
-        (1, 0, 0, 500, 50, False),
-    ]
+    rows = [(0, 0, 0, 900, 10, False), (0, 0, 20, 120, 50, False), (1, 0, 0, 500, 50, False)]
     assert layout_of(rows, [100, 100], [1000])[0] == [0, 1]
 
 

@@ -10,12 +10,7 @@ import pytest
 from helpers.loops import each
 from matplotlib.figure import Figure
 
-from mummergpu.drawing.dots import (
-    label_axis,
-    length_text,
-    record_ticks,
-    tick_step,
-)
+from mummergpu.drawing.dots import label_axis, length_text, record_ticks, tick_step
 from mummergpu.drawing.segments import Chromosomes
 from mummergpu.drawing.style import plain_settings, shortened
 

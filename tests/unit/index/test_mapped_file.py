@@ -101,11 +101,7 @@ def test_room_takes_no_memory(path: Path) -> None:
     [("linux", PAGE, True), ("linux", 4 * PAGE, False), ("darwin", PAGE, False)],
 )
 def test_what_is_written_to_an_array_that_is_given_up_is_lost_wholly_or_not_at_all(
-    system: str,
-    page_bytes: int,
-    is_lost: bool,
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    system: str, page_bytes: int, is_lost: bool, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if mmap.PAGESIZE != PAGE or sys.platform != "linux":
         pytest.skip("only Linux with pages of 4 KiB loses what is written")

@@ -89,10 +89,7 @@ def test_all_minimizers_are_listed_by_rank_and_position(
     random = np.random.default_rng(seed)
     codes = random.integers(0, 1 + seed % BREAK, bases).astype(np.uint8)
     codes[random.random(bases) < 0.01] = BREAK
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        ThreadPoolExecutor(3) as executor,
-    ):
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as executor:
         patch.setattr(minimizer_table, "SLICE_BASES", slice_bases)
         shares: list[float] = []
         table = build_minimizer_table(

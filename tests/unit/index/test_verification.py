@@ -18,12 +18,7 @@ from mummergpu.index import verification
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import START_BYTES, checksum_of, start_of
 from mummergpu.index.tree.policy import Policy
-from mummergpu.index.verification import (
-    first_difference,
-    require_reference,
-    verify,
-    verify_for_run,
-)
+from mummergpu.index.verification import first_difference, require_reference, verify, verify_for_run
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.pipeline.build_index import make_index
 from mummergpu.pipeline.context import RunContext

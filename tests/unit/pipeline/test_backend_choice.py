@@ -70,11 +70,7 @@ def test_what_is_not_unique_or_not_in_minimizers_is_judged_by_tables_of_kmers(
     unique = {"uniqueness": Uniqueness.IN_REFERENCE}
     assert choice(tmp_path, bases, copy, **unique) == "cpu"
     assert choice(tmp_path, bases, copy) == "auto"
-    for told in (
-        {"sampling": KmerSampling(13)},
-        {"page_size": bases // 2},
-        {"minimum_length": 12},
-    ):
+    for told in ({"sampling": KmerSampling(13)}, {"page_size": bases // 2}, {"minimum_length": 12}):
         assert choice(tmp_path, bases, copy, **unique, **told) == "auto", told
     assert choice(tmp_path, 4 * bases, copy, has_index=True, **unique) == "auto"
     # Reads of a small genome are looked up in tables of k-mers sooner than by minimizers.

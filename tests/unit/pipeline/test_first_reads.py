@@ -71,10 +71,7 @@ def test_pairs_and_single_reads_are_templates(folder: Path) -> None:
         first = stream.first_templates(10 * PAIRS)
         assert [
             sum(one.query_count for one in first if one.paired == p) for p in (True, False)
-        ] == [
-            2 * PAIRS,
-            PAIRS,
-        ]
+        ] == [2 * PAIRS, PAIRS]
 
 
 @pytest.mark.parametrize("size", [100, 3000, 1 << 20])

@@ -86,10 +86,7 @@ def test_the_first_failure_ends_all(culprit: str) -> None:
         if culprit == "take" and number == 10:
             raise ValueError("take")
 
-    with (
-        ThreadPoolExecutor(2) as executor,
-        pytest.raises(ValueError, match=culprit),
-    ):
+    with ThreadPoolExecutor(2) as executor, pytest.raises(ValueError, match=culprit):
         ordered_map(executor, 4, items(), work, take)
     count = 0
     while worked.acquire(blocking=False):

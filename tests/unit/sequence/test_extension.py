@@ -63,11 +63,7 @@ def pairs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 
 @EXAMPLES
-@given(
-    pair=pairs(),
-    data=st.data(),
-    most=st.one_of(st.integers(0, 3 * STEP), st.just(ANY)),
-)
+@given(pair=pairs(), data=st.data(), most=st.one_of(st.integers(0, 3 * STEP), st.just(ANY)))
 def test_as_many_are_equal_as_are_counted_one_by_one(
     pair: tuple[list[int], list[int]], data: st.DataObject, most: int
 ) -> None:

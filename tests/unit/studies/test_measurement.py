@@ -66,7 +66,7 @@ def test_every_layout_finds_the_same(wide: bool) -> None:
     for run in runs:
         assert (run.kind, run.repeat, run.kernels) == ("run", 3, {})
         assert set(run.seconds) - {"ordering"} == {
-            *("build", "order", "flatten", "match", "print", "search"),
+            *("build", "order", "flatten", "match", "print", "search")
         }
         assert set(run.seconds) <= set(STAGES)
         assert all(value > 0 for value in run.seconds.values())

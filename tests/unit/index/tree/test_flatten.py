@@ -135,11 +135,7 @@ def test_some_nodes_can_be_decoded_without_the_others() -> None:
 
 
 def test_facts_of_leaves_have_room_for_the_largest_page() -> None:
-    parts = [
-        ADDRESS_MASK,
-        LENGTH_MASK << LENGTH_SHIFT,
-        BASE_MASK << BASE_SHIFT,
-    ]
+    parts = [ADDRESS_MASK, LENGTH_MASK << LENGTH_SHIFT, BASE_MASK << BASE_SHIFT]
     assert sum(parts) == (1 << 64) - 1, "they overlap, or leave bits unused"
     assert ADDRESS_MASK >= 2 * MAX_WIDE_PAGE_BASES - 1
     assert LENGTH_MASK >= MAX_WIDE_PAGE_BASES - 1

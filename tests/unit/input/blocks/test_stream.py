@@ -60,10 +60,7 @@ def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path: Path) -> None:
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
     before = set(threading.enumerate())
-    with (
-        pytest.raises(ValueError, match="meanwhile"),
-        stream_of([path], 40, Stats(), nobody),
-    ):
+    with pytest.raises(ValueError, match="meanwhile"), stream_of([path], 40, Stats(), nobody):
         assert set(threading.enumerate()) <= before
         raise ValueError("meanwhile")
 

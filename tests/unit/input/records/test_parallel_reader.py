@@ -13,13 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.naive import Pairs, pairs_of
-from helpers.parallel_files import (
-    BLOCK,
-    CHUNK,
-    Kind,
-    Parts,
-    read,
-)
+from helpers.parallel_files import BLOCK, CHUNK, Kind, Parts, read
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock

@@ -30,10 +30,7 @@ ANY_SCORE = -(1 << 50)
 
 
 def check_rows(
-    found: GenomeAlignments,
-    reference: list[str],
-    queries: list[str],
-    costs: Costs = NUCMER_COSTS,
+    found: GenomeAlignments, reference: list[str], queries: list[str], costs: Costs = NUCMER_COSTS
 ) -> None:
     """Recompute all that is said of each alignment from the bases."""
     for row in range(found.count):
@@ -62,10 +59,7 @@ def check_rows(
 
 
 def check_whole_matrix(
-    found: GenomeAlignments,
-    reference: list[str],
-    queries: list[str],
-    costs: Costs = NUCMER_COSTS,
+    found: GenomeAlignments, reference: list[str], queries: list[str], costs: Costs = NUCMER_COSTS
 ) -> None:
     """No path between the ends of an alignment has a higher score."""
     operations = np.empty(10_000, dtype=np.uint32)
@@ -74,8 +68,7 @@ def check_whole_matrix(
         query, target = (with_margins(side) for side in sides)
         tile = Tile(MARGIN, sides[0].size, MARGIN, sides[1].size, 1)
         score, _ = align_whole(
-            *(query, target, tile),
-            *(costs, ANY_SCORE, new_matrix(), operations, 0),
+            *(query, target, tile), *(costs, ANY_SCORE, new_matrix(), operations, 0)
         )
         assert score == found.scores[row]
 

@@ -54,11 +54,7 @@ def test_every_group_of_four_digits_in_every_place() -> None:
     assert text_of_numbers(numbers, TextStyle(), [b"r"]) == rows_of_numbers(numbers)
 
 
-NUMBERS = st.one_of(
-    st.sampled_from(AWKWARD_NUMBERS),
-    st.integers(1, 10**8),
-    st.integers(1, 10**15),
-)
+NUMBERS = st.one_of(st.sampled_from(AWKWARD_NUMBERS), st.integers(1, 10**8), st.integers(1, 10**15))
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))

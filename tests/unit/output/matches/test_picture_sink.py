@@ -160,5 +160,5 @@ def test_rows_of_a_large_block_come_in_parts(
 def test_titles_are_the_names_of_files() -> None:
     paths = ("a/b/yeast.fa.gz", "reads.fastq", "x.2.fna", "-", ".fa", "plain", "index.mgi", "a.BAM")
     assert [file_title(path) for path in paths] == [
-        *("yeast", "reads", "x.2", "standard input", ".fa", "plain", "index.mgi", "a"),
+        *("yeast", "reads", "x.2", "standard input", ".fa", "plain", "index.mgi", "a")
     ]

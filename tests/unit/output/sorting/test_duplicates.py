@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from helpers.alignment_tools import (
-    GROUP,
-    bwa_alignments,
-    picard_errors,
-    picard_marked,
-    samtools,
-)
+from helpers.alignment_tools import GROUP, bwa_alignments, picard_errors, picard_marked, samtools
 from helpers.alignments import COMPLEMENT, AlignedReads, aligned_reads, bases_of
 from helpers.in_memory import named_records
 from helpers.made_alignments import random_alignments
