@@ -11,10 +11,9 @@ import os
 import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from numbers import Integral
 from operator import index
 from typing import Final, TypeVar
-
-import numpy as np
 
 from mummergpu.errors import OptionError
 
@@ -81,10 +80,16 @@ def optional_positive(option: str, number: object) -> int | None:
     return None if number is None else positive(option, number)
 
 
+def _is_bool(value: object) -> bool:
+    """Return whether a value is a truth value, of numpy or not; the help starts without numpy."""
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
+
+
 def _float(option: str, given: object) -> float:
     with suppress(TypeError, ValueError, OverflowError):
         # A truth value would be 0 or 1.
-        if not isinstance(given, bool | np.bool_):
+        if not _is_bool(given):
             return float(given)  # type: ignore[arg-type]
     raise OptionError(option, f"{shown(given)} is not a number")
 
@@ -112,7 +117,8 @@ def check_float(option: str, given: object, is_positive: bool) -> float:
 
 def check_bool(option: str, value: object) -> bool:
     """Return a truth value as a plain one: also one of numpy, or 0 or 1."""
-    if isinstance(value, bool | np.bool_ | int | np.integer) and value in (0, 1):
+    # Integers of numpy are integers to the module numbers, too.
+    if (_is_bool(value) or isinstance(value, Integral)) and value in (0, 1):
         return bool(value)
     raise OptionError(option, f"{shown(value)} is neither True nor False")
 
