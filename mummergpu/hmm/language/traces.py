@@ -24,7 +24,7 @@ class Runs(NamedTuple):
 
 
 class TraceTables(NamedTuple):
-    """A chain as `steps_of` walks it backwards."""
+    """A chain in the form in which `steps_of` walks it backwards."""
 
     # (n_nodes,): where the bits of each node lie.
     words: Int64Array
@@ -87,7 +87,7 @@ def trace_tables(chain: Chain, bits: TraceBits) -> TraceTables:
 
 
 class LanePlaces(NamedTuple):
-    """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes.
+    """The places of the bits of sequences: first rows, lanes and lengths; and their last nodes.
 
     A row has a word for each of `LANES` lanes, and so has each further word.
     """
@@ -275,7 +275,7 @@ def _fill_runs(
 def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     """Return the runs of parts of sequences in the order of all `count` sequences."""
     for numbers, runs in parts:
-        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
+        # A single part with all runs is not copied: a chromosome's runs may have gigabytes.
         if is_every(numbers, count):
             return runs
     counts = np.zeros(count, dtype=np.int64)
@@ -313,7 +313,7 @@ def some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Ar
 
 
 class NodeVisits(NamedTuple):
-    """What a node after a symbol stands for."""
+    """The visits that nodes stand for after symbols."""
 
     codes: ByteArray
     # The visit of each node after each symbol, `width` of a symbol; of `width` 0, of each node.
@@ -347,10 +347,10 @@ def walk_pieces(
     guessed: Int64Array,
     path: ByteArray,
 ) -> WalkedPieces:
-    """Write the nodes of pieces into `path`, from those that are likely after them.
+    """Write the nodes of pieces into `path`, from a guess of the node after each.
 
-    All pieces are walked at the same time; `settle` walks again what was guessed wrong, up to where
-    both ways are one.
+    All pieces are walked at the same time; `settle` walks those with a wrong guess again, up to
+    where both paths join.
     """
     words = bits.reshape(bits.shape[0], -1)
     before = guessed.copy()
@@ -359,7 +359,7 @@ def walk_pieces(
 
 
 def settle(groups: list[WalkedPieces], tables: TraceTables, end: int, path: ByteArray) -> None:
-    """Walk again what was walked from a node that the path does not go through."""
+    """Walk the pieces again that were walked from a node which is not on the path."""
     for group in reversed(groups):
         for lane in reversed(range(group.begins.size)):
             if end != group.guessed[lane]:

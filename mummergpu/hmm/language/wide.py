@@ -1,4 +1,4 @@
-"""The tables of chains of many states, as ``kernels/chains/wide_chain.cu`` takes them.
+"""The tables of chains of many states for ``kernels/chains/wide_chain.cu``.
 
 The states lie in the memory of a block, which runs a sequence. Those that emit are computed side by
 side, in slices of a warp's lanes. Each unit waits for the ones before it: a silent state, or one
@@ -41,7 +41,7 @@ class WideTables(NamedTuple):
     lane_steps : ndarray of int64
         The step of each lane of the rows of slices; -1: none.
     unit_count, units_emitting : int
-        How many units there are, and how many of them emit.
+        The number of units, and of those that emit.
     """
 
     slice_rows: UInt32Array
