@@ -44,7 +44,7 @@ def checked_code(code: str) -> str:
 
 
 def differing_policies(backend: str) -> list[str]:
-    """Return the codes of the combinations that a backend searches in different ways.
+    """Return the codes of the combinations that differ on a backend.
 
     These are all 128 on a GPU, and the 16 without textures on the processor, which has none.
     """
@@ -59,7 +59,7 @@ def differing_policies(backend: str) -> list[str]:
 
 
 def choose_policies(text: str, backend: str) -> list[str]:
-    """Return the combinations that the user asks for: ``all``, or codes separated by commas.
+    """Return the combinations that the user requests: ``all``, or codes separated by commas.
 
     A code may be a pattern, such as ``T*`` or ``*n``, which stands for all combinations that differ
     on the backend and match it. Each code comes once, in the order of `every_policy`; the control
