@@ -33,7 +33,7 @@ _MARGIN: Final = 0.007
 class BiasFilter:
     """The background of a profile, corrected for its mean composition.
 
-    `odds` says how much likelier each code is in that composition; `steps` are the chances to leave
+    `odds` are the odds of each code in that composition; `steps` are the chances to leave
     the state with it, and to stay.
     """
 

@@ -36,8 +36,8 @@ _NEVER: Final = 255
 class StripedBytes(NamedTuple):
     """The bytes of a profile, striped, for compiled functions."""
 
-    scores: Any  # int8 (parts, 29, registers * LANES): what SSV adds for each part of the row
-    # (29, parts * registers * LANES): what MSV subtracts after it has added `bias`.
+    scores: Any  # int8 (parts, 29, registers * LANES): the scores of SSV for each part of the row
+    # (29, parts * registers * LANES): the costs that MSV subtracts after it has added `bias`.
     costs: ByteArray
     registers: int  # In a part of a row, one of `REGISTER_COUNTS`
     # As in `ByteTables`.
@@ -82,7 +82,7 @@ def _best_diagonal(
     registers: Any,
     is_cut: Any,
 ) -> Any:
-    """Return the highest cell of SSV in a part of the row, less 128: a signed byte.
+    """Return the highest cell of SSV in a part of the row, minus 128: a signed byte.
 
     ``carried`` holds for each residue the last register of the part before; there the part leaves
     its own. It is only used if there are several parts.

@@ -150,8 +150,8 @@ class DeviceFilters:
     cache : KernelCache
         Compiles the programs.
     filters : sequence of ProfileFilter
-        The profiles, all with the same thresholds. Its filter does on the processor what a device
-        cannot: everything if a row is too long for the device's memory of a block.
+        The profiles, all with the same thresholds. Steps that a device cannot do run on the
+        processor: all of them if a row is too long for the device's memory of a block.
     memory : int
         The bytes of device memory to use.
     stats : Stats

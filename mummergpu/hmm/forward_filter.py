@@ -43,7 +43,7 @@ _LEAST_FACTOR: Final = 1e-30
 class StripedChances(NamedTuple):
     """The chances of a profile, striped."""
 
-    # (29, registers * LANES): by code: how much likelier it is at each node than in the background.
+    # (29, registers * LANES): by code: its odds at each node against the background.
     emissions: Float32Array
     # For each register: into its matches from the begin state and from the last node's match,
     # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
@@ -227,7 +227,7 @@ transitions and where the profile's begin, the registers of a row, and the begin
 
 
 def row_cells(chances: ProfileChances) -> Float32Array:
-    """Return memory for a row: the states of all registers, and what enters each lane deleted."""
+    """Return memory for a row: the states of all registers, and deletions entering each lane."""
     return np.empty((_STATES * int(chances.registers.max()) + 1) * LANES, dtype=np.float32)
 
 

@@ -158,7 +158,7 @@ TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfa
 """HMMER's tables, and pyhmmer's words for them."""
 
 MAX_EXPONENT: Final = 300
-"""E-values of less than ten to the minus this are counted as this."""
+"""E-values below 10**-MAX_EXPONENT are counted under this exponent."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
 _NAME_WIDTH: Final = 20
@@ -332,8 +332,8 @@ class HitCounter:
 
         It drops a hit at once if its E-value among the targets so far is too large. That matters
         because the columns of a table are as wide as the longest name among all hits that are kept.
-        There are `targets_until` targets up to the end of the part; `place_of` returns how many
-        there are up to the target of a name.
+        There are `targets_until` targets up to the end of the part; `place_of` returns the number
+        of targets up to the one with a name.
         """
         limit = self._options.E
 

@@ -247,7 +247,7 @@ def _decompressed(file: BinaryIO, path: str) -> Readable:
 
 
 class _Watched(RawIOBase):
-    """A file that C code reads; it keeps what error messages need."""
+    """A file that C code reads; it keeps the facts for error messages."""
 
     def __init__(self, file: Any, path: str) -> None:
         super().__init__()
@@ -270,7 +270,7 @@ class _Watched(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of a buffer of bytes; return how many, 0 at the end or after an error."""
+        """Fill a part of a buffer; return the bytes read, 0 at the end or after an error."""
         try:
             count = self._file.readinto(buffer) or 0
         except Exception as error:

@@ -39,9 +39,9 @@ BYTE_LEAVE: Final = 3
 class ByteTables(NamedTuple):
     """The costs of SSV and MSV, in thirds of a bit."""
 
-    costs: ByteArray  # (29, nodes): by code and node: what a match costs, plus `bias`; 255 is never
+    costs: ByteArray  # (29, nodes): by code and node: a match's cost plus `bias`; 255: impossible
     bias: int  # The highest score of a match
-    entry: int  # What it costs to enter the profile at some node
+    entry: int  # The cost to enter the profile at some node
 
 
 def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTables:
@@ -118,7 +118,7 @@ class WordTables(NamedTuple):
     # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
     # own loop; from its deletion to the next.
     transitions: Int16Array
-    # How much two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
+    # The most that two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
     delete_bound: int
 
 

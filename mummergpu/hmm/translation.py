@@ -334,7 +334,7 @@ def _find_orfs(
     limits: OrfLimits,
     orfs: Orfs,
 ) -> int:
-    """Write the ORFs of all records; return how many.
+    """Write the ORFs of all records; return their number.
 
     `begins` is memory for `_scan_strand`, and `table` has the residue of each codon.
     """

@@ -105,7 +105,7 @@ def order_of_visits(
     In each round, every combination is visited once, in a new order. In a visit, its trees are
     loaded once and searched several times. Runs of the control are spread evenly between the
     visits, to show how the machine's speed changes with time. A last run of each combination counts
-    the visited nodes if `profile` asks for it. The same arguments give the same order.
+    the visited nodes if `profile` is set. The same arguments give the same order.
     """
     some = random.Random(seed)
     visits: list[list[PlannedRun]] = []

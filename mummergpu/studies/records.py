@@ -287,8 +287,8 @@ SUBJECTS: Final = {subject.name: subject for subject in (TREES, PROFILES)}
 def read_study(folder: Path) -> Sweep | ProfileSweep:
     """Read the folder of a sweep of any subject; a last line that was cut short is ignored.
 
-    The file of runs is missing if the sweep was interrupted before the first. If a file is not what
-    a sweep writes, `InputError` names the line of the run.
+    The file of runs is missing if the sweep was interrupted before the first. If a file is not
+    valid, `InputError` names the line of the run.
     """
     setup, subject = setup_and_subject(folder)
     runs = tuple(read_runs(folder, subject)) if runs_file(folder).exists() else ()

@@ -39,7 +39,7 @@ class StudySearcher:
 
         self.stats = Stats()
         self.backend: Backend[TreePage] = TreeCpuBackend(self.stats)
-        # About how many bases a block of queries should have. Not by the number of threads: the
+        # About the bases of a block of queries. It does not depend on the number of threads: the
         # same sweep must have the same blocks everywhere.
         self.block_size = self.backend.sizes.block_bases
 

@@ -158,7 +158,7 @@ def input_of(setup: StudySetup) -> object:
 
 
 def _both(known: StudySetup, setup: StudySetup, subject: Subject) -> StudySetup:
-    """Return the setup of a folder with the runs of an earlier sweep and of one that goes on."""
+    """Return the setup of a folder with the runs of an earlier sweep and of a resumed one."""
     policies = {*known.policies, *setup.policies}
     return replace(
         setup,

@@ -142,7 +142,7 @@ def _lay_copies(
         family = _between(state, 0, bounds.size - 2)
         begin, size = bounds[family], bounds[family + 1] - bounds[family]
         if is_cut:
-            # The less of two draws: few copies are nearly whole.
+            # The smaller of two draws: few copies are nearly whole.
             kept = min(_between(state + GAMMA, 1, size), _between(state + GAMMA + GAMMA, 1, size))
             state += GAMMA + GAMMA
             begin, size = begin + size - kept, kept

@@ -264,7 +264,7 @@ def _sequence_fragment(
     read: _Read, origin: Origin, platform: Platform, letters: ByteArray, qualities: ByteArray,
     tally: Int64Array,
 ) -> Scalar:  # fmt: skip
-    """Draw the letters and the qualities of a read; return how many reference bases it spans."""
+    """Draw the letters and the qualities of a read; return the reference bases that it spans."""
     state, codes, length = read.state, origin.codes, read.length
     step = 1 if read.is_forward else -1
     complement = 3 if step < 0 else 0

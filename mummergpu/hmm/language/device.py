@@ -32,7 +32,7 @@ from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 _MAX_SYMBOLS: Final = 1 << 31
 _MIN_SYMBOLS: Final = 1 << 16
 _LANE_NODES: Final = 4
-"""About how many nodes of a symbol a lane takes when probabilities are made of their sums."""
+"""About the nodes of a symbol that a lane processes when sums become probabilities."""
 
 
 _NO_VISIT: Final = (1 << 32) - 2

@@ -382,7 +382,7 @@ def _join_best(
         for node in range(places.size):
             own[places[node]] = max(own[places[node]], values[piece, node])
         most, some, top = 0, False, IMPOSSIBLE
-        # That of an operator is among the totals then, too.
+        # The totals by then include the `LOST` of an operator, too.
         is_lost = totals[piece] > LOST // 2
         for place in range(own.size):
             if own[place] > dead:

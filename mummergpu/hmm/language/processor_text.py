@@ -33,7 +33,7 @@ SMALLEST_TOTAL_POWER: Final = -900
 """That of the smallest total of products from both ends, whose parts have all their digits."""
 
 SEGMENT_NUMBERS: Final = 3
-"""Of a segment: its first row of symbols, how many, and the slot it goes on from (-1: none)."""
+"""Of a segment: its first row of symbols, the rows, and the slot it continues (-1: none)."""
 
 
 class Kept(IntFlag):
@@ -423,7 +423,7 @@ class _Printer:
         )
 
     def _load_emissions(self, row: str) -> None:
-        """Load what each state emits of the symbols of a row."""
+        """Load the emissions of each state for the symbols of a row."""
         text, numbers = self._text, self._numbers
         address = text.value(f"getelementptr <{LANES} x i8>, ptr %symbols, i64 {row}")
         small = text.value(f"load <{LANES} x i8>, ptr {address}, align 1")

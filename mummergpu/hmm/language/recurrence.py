@@ -20,7 +20,7 @@ class Shape(NamedTuple):
 
     # The number of the emission of each state that emits; these states come first.
     emissions: tuple[int, ...]
-    silent: int  # How many states follow that are silent, each after those with transitions to it
+    silent: int  # The number of silent states, which follow, each after its silent sources
     # The source and the target of each transition, ordered by target and then by source. The value
     # of a target that emits comes from sources before the symbol; that of a silent one from sources
     # after it.
@@ -103,7 +103,7 @@ def with_silent(
 class TraceBits(NamedTuple):
     """The places of the bits that number the best way into each state."""
 
-    # The word of each state, the first bit in it, and how many bits.
+    # The word of each state, its first bit there, and its number of bits.
     places: tuple[tuple[int, int, int], ...]
     words: int
     word_bits: int  # The bits of a word: 8, 16 or 64

@@ -77,10 +77,10 @@ class ChainTables(NamedTuple):
     # (n_emissions, EMISSION_ROW): the probabilities of symbols; after them 1 for the padding.
     emissions: Numbers
     end: Numbers  # The probabilities of the end
-    # After how many columns values have to be scaled; 0 if sums may be too small for doubles after
-    # a single one.
+    # The columns between two scalings of values; 0 if sums may be too small for doubles after a
+    # single one.
     chunk: int
-    float_chunk: int = 0  # The same of floats
+    float_chunk: int = 0  # The same for floats
 
 
 def sum_tables(chain: Chain) -> ChainTables:

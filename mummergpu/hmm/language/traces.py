@@ -318,7 +318,7 @@ class NodeVisits(NamedTuple):
     codes: ByteArray
     # The visit of each node after each symbol, `width` of a symbol; of `width` 0, of each node.
     table: Int64Array
-    width: int  # How many nodes a symbol has
+    width: int  # The nodes of a symbol
 
 
 def has_node_paths(chain: Chain) -> bool:
@@ -413,7 +413,7 @@ def _walk_again(
 
 
 class Stretches(NamedTuple):
-    """Parts of a path, one after the other: how many runs each has, its first and last visit."""
+    """Successive parts of a path: the number of runs, the first and the last visit of each."""
 
     run_counts: Int64Array
     firsts: Int64Array
@@ -427,7 +427,7 @@ def stretches_of(stretches: Iterable[tuple[int, int, int]]) -> Stretches:
 
 
 def stretch_of(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> tuple[int, int, int]:
-    """Return how many runs a part has that is not empty, its first and its last visit."""
+    """Return the number of runs, the first and the last visit of a part that is not empty."""
     count = _count_runs(path, visits, begin, end)
     first, last = (_visit_at(path, visits, at) for at in (begin, end - 1))
     return count, first, last
@@ -438,9 +438,9 @@ def _visit_at(path: ByteArray, visits: NodeVisits, at: int) -> int:
 
 
 class RunPlaces(NamedTuple):
-    """Where the runs of each stretch go, whether the first goes on with that before, and how many.
+    """The places of each stretch's runs, whether its first continues the last, and their number.
 
-    All runs have places of their own but those that go on.
+    Each run has a place of its own, except those that continue the run before.
     """
 
     firsts: Int64Array
@@ -456,7 +456,7 @@ def run_places(stretches: Stretches) -> RunPlaces:
 
 
 def add_joined(runs: Runs, places: RunPlaces, lengths: Int64Array) -> None:
-    """Add the lengths of first runs that go on with the run before them to that."""
+    """Add the length of each first run that continues the run before it to that run."""
     np.add.at(runs.lengths, places.firsts[places.joins], lengths[places.joins])
 
 

@@ -27,7 +27,7 @@ _MAX_LANE_WAYS: Final = 32
 """More ways into a state, and many more than others have, are shared by all threads."""
 _MAX_WAYS: Final = 1 << 16
 _WARP_NODES: Final = 256
-"""About how many states a warp shares."""
+"""About the number of states that a warp shares."""
 _MAX_WARPS: Final = 8
 _WARP_BYTES: Final = 32
 """The bytes that each possible warp shares with the others."""

@@ -35,7 +35,7 @@ class NumberArithmetic:
         self.builder, self.costs = builder, costs
 
     def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
-        """Return a score less some costs."""
+        """Return a score minus some costs."""
         for name in costs:
             score = self.builder.sub(score, self.costs[name])
         return score

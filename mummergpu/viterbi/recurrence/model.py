@@ -21,7 +21,7 @@ LARGEST_COST: Final = 100
 """The largest penalty, and the longest gap: programs compute in 8 and 16 bits."""
 
 LARGEST_MATCH: Final = 20
-"""The largest score of a match: with it, the longest tile scores less than 16 bits hold."""
+"""The largest score of a match: with it, the score of the longest tile fits 16 bits."""
 
 
 @frozen
@@ -29,7 +29,7 @@ class State:
     """A state of a model."""
 
     name: str
-    # How many bases of each sequence the state consumes: 0 or 1.
+    # The bases of each sequence that the state consumes: 0 or 1.
     read_bases: int
     reference_bases: int
     operation: int  # The operation of a CIGAR, as BAM numbers them
@@ -97,7 +97,7 @@ class Costs(NamedTuple):
     deletion_open: int = 6
     deletion_extend: int = 1
     end_bonus: int = 5  # The bonus of an alignment that reaches the end of the read
-    # How far an alignment may move from the diagonal that it begins on, in bases.
+    # The largest distance of an alignment from the diagonal that it begins on, in bases.
     max_gap: int = 100
 
     def check(self) -> None:

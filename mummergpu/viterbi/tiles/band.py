@@ -294,7 +294,7 @@ def compute_band(
 def lane_of(diagonal: int, band: int) -> int:
     """Return the index in the results of a diagonal of a band that `band` lanes cover.
 
-    A diagonal is the position in the reference less that in the read, counted from the corner.
+    A diagonal is the position in the reference minus that in the read, counted from the corner.
     """
     parity = diagonal & 1
     return ((diagonal + band - parity) >> 1) + parity * MOST_LANES

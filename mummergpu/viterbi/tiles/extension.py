@@ -211,7 +211,7 @@ def try_without_gap(
     # The best score that is clipped before a difference, and where.
     best = best_at = differences = at = 0
     first_difference = length
-    # Each turn goes on to the next difference; more than two need a matrix.
+    # Each turn advances to the next difference; more than two need a matrix.
     while True:
         at += _equal_bases(read, reference, tile, at, 0, length - at)
         score = at * match - differences * (match + mismatch)
