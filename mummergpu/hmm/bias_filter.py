@@ -21,19 +21,19 @@ _SCALE: Final = 1e-100
 """Sums below it are scaled up, and counted."""
 
 _AT_ONCE: Final = 8
-"""The pairs whose residues are passed side by side."""
+"""The number of pairs that are computed side by side."""
 
 _MOST_UNSCALED: Final = 32
 """A sum is scaled after this number of residues: it cannot have left the range of a double."""
 
 _MARGIN: Final = 0.007
-"""How far HMMER's score may be from ours, in nats, and more for long sequences."""
+"""The largest difference to HMMER's score, in nats; it grows for long sequences."""
 
 
 class BiasFilter:
-    """The corrected background of a profile, whose mean composition it takes.
+    """The background of a profile, corrected for its mean composition.
 
-    `odds` says how much likelier each code is in that composition; `steps` are the chances to leave
+    `odds` are the odds of each code in that composition; `steps` are the chances to leave
     the state with it, and to stay.
     """
 
@@ -50,7 +50,7 @@ class BiasFilter:
     def scores(
         self, block: ProteinBlock, sequences: Int64Array
     ) -> tuple[Float64Array, Float64Array]:
-        """Return the scores of some sequences in nats, and how far HMMER's may be from them."""
+        """Return the scores of sequences in nats, and the largest differences to HMMER's."""
         same = np.zeros(sequences.size, dtype=np.int64)
         return bias_scores(block, self.odds[np.newaxis], self.steps[np.newaxis], same, sequences)
 
@@ -62,7 +62,7 @@ def bias_scores(
     profiles: Int64Array,
     sequences: Int64Array,
 ) -> tuple[Float64Array, Float64Array]:
-    """Do what `BiasFilter.scores` does for pairs; odds and steps have a row a profile."""
+    """Return `BiasFilter.scores` for pairs; odds and steps have a row for each profile."""
     sums = np.empty((2, sequences.size), dtype=np.float64)
     begins, last, firsts = np.empty((3, _AT_ONCE), dtype=np.int64)
     lanes = _Lanes(begins, last, firsts, np.empty((5, _AT_ONCE), dtype=np.float64))
@@ -84,7 +84,7 @@ def scores_of_sums(sums: Float64Array, sizes: Int64Array) -> tuple[Float64Array,
 
 
 class _Lanes(NamedTuple):
-    """Pairs side by side, in compiled code: a number each."""
+    """Pairs side by side in compiled code; each array has a number for each pair."""
 
     # (_AT_ONCE,): the places of the first residue of each sequence, and how far after it the last
     # one is.
@@ -107,7 +107,7 @@ def _pass_residues(
     place: Any,
     end: Any,
 ) -> Any:
-    """Let `_AT_ONCE` pairs pass some residues; those that have ended keep their chances."""
+    """Advance `_AT_ONCE` pairs by some residues; those that have ended keep their chances."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         codes, odds, _, _, _, _, first, end = arguments
@@ -167,7 +167,7 @@ def _pass_residues(
 
 pass_residues = cast(Any, intrinsic(_pass_residues))
 """Called with codes, the odds of all profiles, the arrays of `_Lanes`, the first of the places in
-each sequence, and what follows the last of them."""
+each sequence, and the place after the last of them."""
 
 
 @jit
@@ -191,7 +191,7 @@ def _fill_sums(
     for first in range(0, sequences.size, _AT_ONCE):
         longest = 0
         for lane in range(_AT_ONCE):
-            # The last pair is there again for those after it.
+            # Lanes without a pair repeat the last one.
             pair = min(first + lane, sequences.size - 1)
             profile, begin = profiles[pair], block.offsets[sequences[pair]]
             length = block.offsets[sequences[pair] + 1] - begin

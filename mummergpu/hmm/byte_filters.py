@@ -1,8 +1,8 @@
 """HMMER's first filters, SSV and MSV: the best diagonals, in bytes, many nodes at a time.
 
-The nodes are striped over the lanes of registers as Farrar's are, so that what precedes a cell on
-its diagonal lies in the same lane of the register before. SSV's loop is compiled once for each
-number of registers: the row never leaves them. S. R. Eddy, Accelerated Profile HMM Searches,
+The nodes are striped over the lanes of registers as Farrar's are, so that the preceding cell of a
+diagonal lies in the same lane of the register before. SSV's loop is compiled once for each number
+of registers, so that the row never leaves them. S. R. Eddy, Accelerated Profile HMM Searches,
 PLoS Computational Biology 7, 2011; B. Knudsen's SSV is HMMER's.
 """
 
@@ -28,7 +28,7 @@ REGISTER_COUNTS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 """The lengths of rows that SSV is compiled for; a row is padded to the next one."""
 
 OVERFLOW: Final = 1000
-"""MSV's byte of a score that does not fit: it passes."""
+"""MSV's result for a score that does not fit a byte: the sequence passes."""
 
 _NEVER: Final = 255
 
@@ -36,8 +36,8 @@ _NEVER: Final = 255
 class StripedBytes(NamedTuple):
     """The bytes of a profile, striped, for compiled functions."""
 
-    scores: Any  # int8 (parts, 29, registers * LANES): what SSV adds for each part of the row
-    # (29, parts * registers * LANES): what MSV subtracts after it has added `bias`.
+    scores: Any  # int8 (parts, 29, registers * LANES): the scores of SSV for each part of the row
+    # (29, parts * registers * LANES): the costs that MSV subtracts after it has added `bias`.
     costs: ByteArray
     registers: int  # In a part of a row, one of `REGISTER_COUNTS`
     # As in `ByteTables`.
@@ -46,7 +46,7 @@ class StripedBytes(NamedTuple):
 
 
 def striped_bytes(tables: ByteTables, max_registers: int = MAX_REGISTERS) -> StripedBytes:
-    """Return the bytes of a profile as `find_cells` and `filter_by_msv` take them."""
+    """Return the striped bytes of a profile for `find_cells` and `filter_by_msv`."""
     nodes = tables.costs.shape[1]
     needed = -(-nodes // LANES)
     parts = -(-needed // max_registers)
@@ -82,7 +82,7 @@ def _best_diagonal(
     registers: Any,
     is_cut: Any,
 ) -> Any:
-    """Return the highest cell of SSV in a part of the row, less 128: a signed byte.
+    """Return the highest cell of SSV in a part of the row, minus 128: a signed byte.
 
     ``carried`` holds for each residue the last register of the part before; there the part leaves
     its own. It is only used if there are several parts.
@@ -133,7 +133,7 @@ def _residues(
     builder.position_at_end(body)
     code = builder.zext(builder.load(builder.gep(sequence, [place])), number)
     line = builder.gep(table, [builder.mul(code, ir.Constant(number, count))])
-    # A lane goes on where the lane before ends; the first one, where the part before does.
+    # A lane continues where the lane before ends; the first lane, where the part before ends.
     previous = vectors.shifted_up(row[-1], above)
     cells, found = [], best
     for register in range(count):
@@ -202,7 +202,7 @@ def _best_passes(
         leaving = builder.sub(top, ir.Constant(number, BYTE_LEAVE))
         kept = builder.select(builder.icmp_signed(">", leaving, left), leaving, left)
         is_full = builder.icmp_signed(">=", builder.add(top, bias), ir.Constant(number, 255))
-        # After an overflow nothing more is of interest.
+        # After an overflow the result is known.
         following = builder.add(place, ir.Constant(number, 1))
         following = builder.select(is_full, length, following)
         kept = builder.select(is_full, ir.Constant(number, OVERFLOW), kept)
@@ -258,8 +258,8 @@ def find_cells(
 ) -> int:
     """Find the sequences whose highest cell of SSV is at least that of `minimal_cells`.
 
-    `borders` has `LANES` bytes for each residue of the longest sequence if the row is cut. Returned
-    is how many `sequences` and `cells` there are.
+    `borders` has `LANES` bytes for each residue of the longest sequence if the row is cut. Return
+    the number of `sequences` and `cells`.
     """
     parts = striped.scores.shape[0]
     found = 0
@@ -303,9 +303,9 @@ def filter_by_msv(
     sequences: Int64Array,
     cells: Int64Array,
 ) -> int:
-    """Keep those of the sequences of `find_cells` that pass MSV; return how many.
+    """Keep the sequences of `find_cells` that pass MSV; return their number.
 
-    `numbers` are the score from which on they pass and `BYTE_SCALE`. The cells are replaced by the
+    `numbers` are the least passing score and `BYTE_SCALE`. The cells are replaced by the
     bytes with which MSV leaves the profile, or `OVERFLOW`.
     """
     kept = 0
@@ -315,7 +315,7 @@ def filter_by_msv(
         length = block.offsets[number + 1] - begin
         steps = lengths.move[length] + striped.entry
         exit_score = msv_from_ssv(cells[candidate], BYTE_BASE - steps, striped.bias)
-        # SSV finds what MSV would unless a second hit in the sequence may add to the first.
+        # SSV's result is MSV's unless a second hit in the sequence may add to the first.
         if exit_score < 0:
             for place in range(row.size):
                 row[place] = 0
@@ -354,10 +354,10 @@ def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
 
 
 def minimal_cells(tables: ByteTables, lengths: LengthTables, score: np.float32) -> Int64Array:
-    """Return for each length the least cell of SSV with which a sequence may pass MSV.
+    """Return the least cell of SSV with which a sequence of each length may pass MSV.
 
-    A cell is the highest sum on a diagonal, in bytes, at least 0. Below it MSV, which SSV stands
-    for, drops the sequence for certain; from it on the sequence passes, or MSV has to decide.
+    A cell is the highest sum on a diagonal, in bytes, at least 0. With a lower cell the sequence
+    never passes MSV; from this cell on it passes, or MSV has to decide.
     """
     cells = np.empty(lengths.move.size, dtype=np.int64)
     numbers = np.array([score, BYTE_SCALE], dtype=np.float32)
@@ -367,7 +367,7 @@ def minimal_cells(tables: ByteTables, lengths: LengthTables, score: np.float32) 
 
 @inline
 def bits_of_bytes(left: int, move: int, against: float, scale: float) -> float:
-    """Return in bits what the best cell that left the profile scores against another model.
+    """Return the score in bits of the best cell that left the profile, against another model.
 
     All divisions and differences are HMMER's, and in float32.
     """
@@ -388,14 +388,14 @@ def _fill_minimal_cells(
     cell = 0
     for length in range(cells.size):
         costs = move[length] + entry
-        # What follows does not decide in these cases: see `msv_from_ssv`.
+        # The tests below do not decide these cases: see `msv_from_ssv`.
         if costs + BYTE_LEAVE + bias >= 127:
             cells[length] = 0
             continue
         begin = BYTE_BASE - costs
         doubtful = min(127 - bias, BYTE_LEAVE + 1 + costs, 255 - bias - begin)
         cell = min(cell, doubtful)
-        # Neighbours differ little: begin at the last length's cell, and go where the score leads.
+        # Neighbours differ little: search up or down from the cell of the last length.
         while cell > 0 and (
             bits_of_bytes(cell - 1 + begin - BYTE_LEAVE, move[length], null[length], scale) >= least
         ):

@@ -88,7 +88,7 @@ class _Group(NamedTuple):
 
 
 class _Constants:
-    """What the filters need of each profile besides tables, in arrays over all profiles.
+    """The numbers of each profile besides its tables, in arrays over all profiles.
 
     Attributes
     ----------
@@ -125,12 +125,12 @@ class _Constants:
         self._scores = np.array([one.scores for one in filters], dtype=np.float32).reshape(-1, 3)
 
     def scores_of(self, profiles: Int64Array) -> PassScores:
-        """Return the scores from which on sequences pass, for the profiles of pairs."""
+        """Return the least passing scores for the profiles of pairs."""
         return PassScores(*self._scores[profiles].T)
 
 
 def _msv_from_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
-    """Return what `byte_filters.msv_from_ssv` does, for pairs."""
+    """Return `byte_filters.msv_from_ssv` for pairs."""
     left: Int64Array = cells + begin - BYTE_LEAVE
     left[left > BYTE_BASE] = -1
     left[cells + begin >= 255 - bias] = OVERFLOW
@@ -150,10 +150,10 @@ class DeviceFilters:
     cache : KernelCache
         Compiles the programs.
     filters : sequence of ProfileFilter
-        The profiles, all with the same thresholds. What a device cannot do for one, its filter does
-        on the processor: all for rows too long for the device's memory of a block.
+        The profiles, all with the same thresholds. Steps that a device cannot do run on the
+        processor: all of them if a row is too long for the device's memory of a block.
     memory : int
-        The bytes of the device to use.
+        The bytes of device memory to use.
     stats : Stats
         Collects counts and the times of kernels.
     executor : concurrent.futures.Executor
@@ -223,7 +223,7 @@ class DeviceFilters:
         self._stack.close()
 
     def survivors(self, block: ProteinBlock) -> list[Int64Array]:
-        """Return for each profile what `ProfileFilter.survivors` does."""
+        """Return `ProfileFilter.survivors` for each profile."""
         found = [np.zeros(0, dtype=np.int64)] * len(self._filters)
         for number in self._others:
             found[number] = self._filters[number].survivors(block, self._stats)
@@ -269,7 +269,7 @@ class DeviceFilters:
         sizes = placed.sizes[pairs.sequences]
         background = plain_background(placed.lengths, sizes)
         is_corrected = self._own[0].thresholds.bias_filter
-        # Without a composition, what HMMER computes is no score: what it does then is its matter.
+        # Without a composition HMMER's number is no score: HMMER decides about these itself.
         undecided = np.zeros(sizes.size, dtype=np.bool_)
         if is_corrected:
             undecided = ~constants.has_composition[pairs.profiles]
@@ -291,7 +291,7 @@ class DeviceFilters:
     def _passing_cells(
         self, worker: FilterWorker, placed: PlacedBlock, first: int, end: int
     ) -> tuple[Pairs, Int64Array]:
-        """Return the pairs that SSV cannot drop, and their highest cells."""
+        """Return the pairs that SSV does not drop, and their highest cells."""
         lengths = placed.longest + 1
         limits = self._limits.address + LIMITS.itemsize * first
         least = worker.buffer("least cells", (end - first) * lengths)
@@ -355,11 +355,11 @@ class DeviceFilters:
     def _viterbi_words(
         self, worker: FilterWorker, placed: PlacedBlock, block: ProteinBlock, pairs: Pairs
     ) -> Int64Array:
-        """Return what `ProfileFilter.viterbi_words` does, for pairs."""
+        """Return `ProfileFilter.viterbi_words` for pairs."""
         constants, moves = self._constants, word_moves(placed.lengths.move.size - 1)
         floors = constants.floors + int(moves[placed.longest])
         on_device = constants.words_fit & (floors >= LOWEST_FLOOR)
-        # What follows a mark might be above a floor so deep.
+        # Cells after a mark might be above so low a floor.
         is_exact = floors >= constants.overflows - (1 << 15)
         suits = on_device[pairs.profiles] & (
             is_exact[pairs.profiles] | ~placed.marked[pairs.sequences]
@@ -394,7 +394,7 @@ class DeviceFilters:
         pairs: Pairs,
         constants: int,
     ) -> Int64Array:
-        """Return what a kernel computes for pairs; `constants` are two words of each profile."""
+        """Return a kernel's results for pairs; `constants` has two words for each profile."""
         count = pairs.size
         if not count:
             return np.zeros(0, dtype=np.int64)
@@ -431,11 +431,11 @@ class DeviceFilters:
         return found.astype(np.int64)
 
     def _size(self, group: _Group, count: int) -> int:
-        """Return how many of `count` pairs are an item."""
+        """Return the number of pairs of an item, given `count` pairs."""
         return group.at_once * self._rounds(count, group)
 
     def _rounds(self, comparisons: int, group: _Group) -> int:
-        """Return how often each group of lanes compares for an item: all blocks have work."""
+        """Return the comparisons of each group of lanes for an item, so that all blocks work."""
         each = comparisons // (4 * self._resident(group) * group.at_once)
         return min(max(each, 1), _MAX_ROUNDS)
 
@@ -443,12 +443,12 @@ class DeviceFilters:
         return min(items, self._resident(group))
 
     def _resident(self, group: _Group) -> int:
-        """Return about how many blocks of a group's launches may be resident at once."""
+        """Return about the number of blocks of a group's launch that are resident at once."""
         return max(1, self._device.resident_blocks * BLOCK_THREADS // group.program.shape.threads)
 
     @contextmanager
     def _worker(self) -> Iterator[FilterWorker]:
-        """Lend a worker that nobody else has."""
+        """Lend a worker that no other thread uses."""
         worker = self._idle.get()
         try:
             yield worker
@@ -462,7 +462,7 @@ class DeviceFilters:
         """Return whether a block of threads has room for the profile's table of SSV."""
         nodes = one.profile.nodes
         shared = byte_program(byte_shape(nodes)).shape.shared_bytes
-        # Any further bytes of a block are its ticket.
+        # Besides the table, a block needs some bytes for its ticket.
         return shared + 1024 <= self._device.shared_bytes and one.bytes.bias < 62
 
     def _words_fit(self, one: ProfileFilter) -> bool:

@@ -1,4 +1,4 @@
-"""What one thread filters a block of proteins with, on a device: a stream, and memory."""
+"""The stream and the memory with which a thread filters a block of proteins on a device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pairs(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return self.profiles.size
 
 
@@ -65,7 +65,7 @@ class PlacedBlock(NamedTuple):
     sizes: Int64Array
     marked: BoolArray  # Which of them have a mark before the last residue
     lengths: LengthTables  # For all lengths and more
-    # The addresses of what depends on lengths: `LengthTables` as float32 and uint32, and
+    # The addresses of the tables by length: `LengthTables` as float32 and uint32, and
     # `tables.word_moves` as int32.
     backgrounds: int
     byte_moves: int
@@ -127,7 +127,7 @@ class FilterWorker(StreamWorker):
     def composition_sums(
         self, program: Program, placed: PlacedBlock, pairs: Pairs, odds: int
     ) -> Float64Array:
-        """Return for pairs the chances of `bias_filter.scores_of_sums`."""
+        """Return the chances of `bias_filter.scores_of_sums` for pairs."""
         keys = (pairs.profiles << 32 | pairs.sequences).astype(np.uint64)
         sums = self.buffer("sums", 16 * keys.size)
         at = self.upload("keys", keys)

@@ -34,7 +34,7 @@ ITEM: Final = np.dtype([(name, np.uint32) for name in ("profile", "first", "last
 LIMITS: Final = np.dtype(
     [("entry", np.uint32), ("bias", np.uint32), ("score", np.float32), ("unused", np.uint32)]
 )
-"""What decides about cells of SSV: see ``kernels/hmm/sequences.cu``."""
+"""The limits of SSV's cells: see ``kernels/hmm/sequences.cu``."""
 
 ODDS_OF_PROFILE: Final = 32
 """The numbers of a profile for `sum_compositions`: its odds by code, ..., two chances."""
@@ -61,7 +61,7 @@ MAX_WORD_REGISTERS: Final = 38
 
 
 class RowShape(NamedTuple):
-    """How a row lies in registers: each lane has some registers, of two nodes each."""
+    """The layout of a row: each lane has some registers, of two nodes each."""
 
     lanes: int
     registers: int
@@ -79,9 +79,9 @@ class RowShape(NamedTuple):
 
 
 def byte_shape(nodes: int) -> RowShape:
-    """Return the row in which SSV and MSV have a profile.
+    """Return the shape of a profile's row for SSV and MSV.
 
-    The fewer lanes, the fewer instructions of each row are the same for all of them.
+    With fewer lanes, fewer instructions of a row are repeated in all lanes.
     """
     lanes = next((lanes for most, lanes in _BYTE_LANES if nodes <= most), WARP_LANES)
     registers = -(-nodes // (2 * lanes))
@@ -91,7 +91,7 @@ def byte_shape(nodes: int) -> RowShape:
 
 
 def word_shape(nodes: int) -> RowShape:
-    """Return the row in which Viterbi has a profile."""
+    """Return the shape of a profile's row for Viterbi."""
     return RowShape(WARP_LANES, -(-nodes // (2 * WARP_LANES)))
 
 
@@ -107,7 +107,7 @@ class RowVariant(NamedTuple):
 
 
 class RowProgram(NamedTuple):
-    """A program for rows of one shape, and what its launches give a block."""
+    """A program for rows of one shape, and the threads and memory of its blocks."""
 
     source: ProgramSource
     shape: BlockShape
@@ -119,7 +119,7 @@ _SEARCHED: Final = RowVariant()
 def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
     """Return the program of SSV and MSV for a shape of rows.
 
-    `memory` is what a block has for cells in shared memory, and a table there.
+    `memory` is the bytes of a block for cells and a table in shared memory.
     """
     threads = 256 if row.registers <= _FEW_REGISTERS else 512
     # After the rows there are the highest scores of the codes: 32 of 16 bits.
@@ -188,14 +188,14 @@ SEQUENCE_PROGRAM: Final = ProgramSource(
         ("LN2_BITS", int(np.float64(LN2).view(np.uint64))),
     ),
 )
-"""What packs sequences, bounds cells and compares compositions; it knows no rows."""
+"""The program that packs sequences, bounds cells and compares compositions, for any row."""
 
 
 _FAR_BELOW: Final = -30_000
-"""What nodes beyond the last one score, in thirds of a bit: from no cell a way leads there."""
+"""The score of nodes beyond the last one, in thirds of a bit: no path reaches them."""
 
 NEVER: Final = -20_000
-"""What stands for a step that cannot be: no sum of 16 bits with it wraps around."""
+"""The score of an impossible step: no sum of 16 bits with it wraps around."""
 
 LOWEST_FLOOR: Final = -12_000
 """Down to here no sum with `NEVER` wraps around."""
@@ -232,7 +232,7 @@ def _pairs(rows: Any, row: RowShape) -> UInt32Array:
 
 
 def _striped(rows: Any, row: RowShape) -> UInt32Array:
-    """Return rows with four registers of a lane beside each other, and so the rest of them."""
+    """Return rows in which four registers of a lane are adjacent, and then the remaining ones."""
     pairs = _pairs(rows, row)
     whole = row.registers // 4 * 4
     parts = [pairs[:, :, at : at + 4].reshape(len(rows), -1) for at in range(0, whole, 4)]
@@ -260,5 +260,5 @@ def word_floor(tables: WordTables) -> int:
 
 
 def word_overflow(tables: WordTables) -> int:
-    """Return the highest match whose successor fits 16 bits whatever it emits."""
+    """Return the highest match whose successor fits 16 bits for any residue."""
     return 32767 - int(tables.emissions.max())

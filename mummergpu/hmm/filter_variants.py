@@ -34,7 +34,7 @@ from mummergpu.runtime.arrays import Int16Array, UInt32Array
 from mummergpu.runtime.frozen import frozen
 
 WORD_AGAIN: Final = 50_000
-"""What tiles say of a path that might go through the profile once more: another filter decides."""
+"""The result of tiles if a path might pass the profile once more: another filter decides."""
 
 STEPS_OF_NODE: Final = 8
 CODES_OF_NODE: Final = 32
@@ -75,7 +75,7 @@ CHOICES: Final = {
 
 @frozen
 class ThreadPolicy:
-    """How the Viterbi filter with a thread for a sequence works."""
+    """A policy of the Viterbi filter with a thread for each sequence."""
 
     # Where a row lies: ``g`` in global memory, sequence after sequence; ``c`` coalesced; ``p``
     # coalesced and padded to whole warps; ``l`` local to the thread (the paper's private); ``t`` in
@@ -87,7 +87,7 @@ class ThreadPolicy:
     schedule: str = "c"
     # ``r`` as they were read, ``i`` interleaved by warps, ``s`` sorted by length as well.
     sequences: str = "r"
-    # Where the transitions of nodes lie, and those beside them: ``g`` global memory, ``c``
+    # Where the transitions of nodes lie, and the special ones: ``g`` global memory, ``c``
     # constant, ``s`` shared, ``r`` registers (of nodes: in tiles only).
     steps: str = "g"
     special: str = "g"
@@ -165,7 +165,7 @@ def thread_program(policy: ThreadPolicy, nodes: int) -> ProgramSource:
 
 
 def constant_words(nodes: int) -> int:
-    """Return how many words a program's constant steps have; few programs differ in it."""
+    """Return the words of a program's constant steps, rounded so that few programs differ."""
     tiles = -(-nodes // TILE_NODES)
     needed = STEPS_OF_NODE * (TILE_NODES * tiles + TILE_NODES) + SPECIAL_STEPS
     return -(-needed // 2048) * 2048
@@ -187,12 +187,12 @@ def row_bytes(policy: ThreadPolicy, nodes: int, sequences: int) -> int:
 
 
 def row_stride(policy: ThreadPolicy, sequences: int) -> int:
-    """Return how many sequences have their states side by side."""
+    """Return the number of sequences whose states are side by side."""
     return -(-sequences // WARP_LANES) * WARP_LANES if policy.scores == "p" else sequences
 
 
 def special_steps() -> UInt32Array:
-    """Return the steps beside the nodes, as the kernels have them."""
+    """Return the special transitions, in the kernels' layout."""
     steps = np.zeros(SPECIAL_STEPS, dtype=np.int32)
     steps[3] = steps[4] = -WORD_LEAVE
     return steps.view(np.uint32)
@@ -223,8 +223,8 @@ def tile_items(sequences: int) -> int:
 def tile_blocks(items: int, multiprocessors: int) -> int:
     """Return the number of blocks, each of a warp.
 
-    A warp nearly keeps a scheduler busy. So each has as many of them, and what is left over goes
-    to those that are done first: with one more on some schedulers, these would be the last.
+    A warp nearly keeps a scheduler busy. So all schedulers get equally many, and those that are
+    done first take the remaining work: with one warp more, some schedulers would finish last.
     """
     schedulers = SCHEDULERS * max(multiprocessors, 1)
     warps = min(max(items // schedulers, 1), TILE_BLOCKS // SCHEDULERS)
@@ -268,7 +268,7 @@ MAX_BYTE_REGISTERS: Final = 64
 
 @frozen
 class RowPolicy:
-    """How a filter with a group of lanes for a sequence works."""
+    """A policy of a filter with a group of lanes for each sequence."""
 
     filter: str = "V"  # ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi
     # As in `RowVariant`.

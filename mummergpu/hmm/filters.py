@@ -32,13 +32,13 @@ _MIN_LENGTH_BITS: Final = 11
 """Tables for lengths are made for powers of two, from this one on."""
 
 _ROUNDING: Final = 1e-4
-"""How far HMMER's scores in float32 may be from those in doubles, in nats."""
+"""The largest difference of HMMER's scores in float32 to those in doubles, in nats."""
 
 _SMALL = 5e-9
 """Up to here HMMER takes 1 - exp(-x) for x."""
 
 _NEAR = 1e-5
-"""How far a float32 of a score may be from the exact one, as a share of it."""
+"""The largest relative error of a score in float32."""
 
 
 def gumbel_tail(score: float, mu: float, rate: float) -> float:
@@ -60,7 +60,7 @@ def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
 
     low, high = _order_of(np.float32(-1e30)), _order_of(np.float32(1e30))
     if limit > 0:
-        # Near where the tail is exactly the limit, which saves most of a search among all floats.
+        # The search starts near the exact solution, which saves most of its steps.
         near = mu - math.log(-math.log1p(-limit)) / rate
         below, above = (
             _order_of(np.float32(near + sign * (_NEAR + _NEAR * abs(near)))) for sign in (-1, 1)
@@ -70,7 +70,7 @@ def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
 
 
 def _first_where(truth: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer after `low`, up to `high`, from which on something is true."""
+    """Return the first integer after `low`, up to `high`, from which on `truth` is true."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if truth(middle) else (middle, high)
@@ -78,7 +78,7 @@ def _first_where(truth: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _order_of(number: np.float32) -> int:
-    """Return an integer that orders as float32 does."""
+    """Return an integer with the same order as the float32."""
     bits = int(number.view(np.int32))
     return bits if bits >= 0 else -(bits & 0x7FFFFFFF)
 
@@ -102,12 +102,12 @@ class FilterThresholds:
 
     @classmethod
     def without_filters(cls) -> FilterThresholds:
-        """Return those that let all sequences pass (HMMER's ``--max``)."""
+        """Return thresholds that all sequences pass (HMMER's ``--max``)."""
         return cls(1.0, 1.0, 1.0, False)
 
 
 class PassScores(NamedTuple):
-    """The scores in bits from which on sequences pass: of all, or one for each sequence."""
+    """The least passing scores in bits: one for all sequences, or one for each."""
 
     msv: Any
     skip: Any  # From which on MSV's score lets a sequence pass Viterbi's filter too
@@ -115,7 +115,7 @@ class PassScores(NamedTuple):
 
 
 class Background(NamedTuple):
-    """What sequences score in nats without the profile, and how far HMMER's scores may be off."""
+    """The scores of sequences without the profile, and the largest differences to HMMER's; nats."""
 
     nats: Float64Array
     margin: Float64Array
@@ -127,7 +127,7 @@ def lengths_up_to(longest: int) -> tables.LengthTables:
 
 
 def plain_background(lengths: tables.LengthTables, sizes: Int64Array) -> Background:
-    """Return the background that knows of no composition, for sequences of some lengths."""
+    """Return the background without correction for composition, for sequences of some lengths."""
     return Background(lengths.null[sizes].astype(np.float64), np.full(sizes.size, _ROUNDING))
 
 
@@ -209,7 +209,7 @@ class ProfileFilter:
             sequences, exit_scores = self._pass_msv(block, longest, lengths)
         stats.add_cells("profile_msv", cells)
         stats.add(passed_msv=int(sequences.size))
-        # Without a composition, what HMMER computes is no score: what it does then is its matter.
+        # Without a composition HMMER's number is no score: HMMER decides about these itself.
         if self.thresholds.bias_filter and self.bias is None:
             return sequences
         survivors = self._pass_viterbi(block, sequences, exit_scores, lengths, stats)
@@ -217,9 +217,9 @@ class ProfileFilter:
         return survivors
 
     def pass_forward(self, block: ProteinBlock, sequences: Int64Array, stats: Stats) -> Int64Array:
-        """Return which of the survivors pass the Forward filter, and perhaps more.
+        """Return the survivors that pass the Forward filter, and perhaps a few more.
 
-        Most do not, and to learn it here costs a fraction of what it costs in `finishing`.
+        Most do not, and this check costs a fraction of the one in `finishing`.
         """
         same = np.zeros(sequences.size, dtype=np.int64)
         passing: Int64Array = sequences[self._forward.passing(block, same, sequences, stats)]
@@ -294,7 +294,7 @@ class ForwardFilter:
         self._least = np.full(len(filters), -np.inf)
         for number, one in enumerate(filters):
             statistics = one.profile.statistics
-            # Without a composition, what HMMER computes is no score: it lets all pass to HMMER.
+            # Without a composition HMMER's number is no score: all pass, and HMMER decides.
             has_score = not self._is_corrected or one.bias is not None
             if has_score and 0 < thresholds.F3 < 1 and statistics.forward_lambda > 0:
                 bits = math.log(thresholds.F3) / statistics.forward_lambda

@@ -1,8 +1,8 @@
 """Compares sequences that passed the filters to the end, as HMMER does, with pyhmmer.
 
 Comparisons do not depend on each other, and each one seeds its random numbers anew. So HMMER's
-pipeline gives the same rows for the survivors alone as for all sequences, if it is told how many
-there were.
+pipeline gives the same rows for the survivors alone as for all sequences, given the number of
+all sequences.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module
 Target = TypeVar("Target")
 
 _UNDERFLOW: Final = "score underflow (is 0.0)"
-"""What HMMER says of a sequence that no path emits."""
+"""HMMER's message for a sequence that no path emits."""
 
 
 @frozen
 class FinishingOptions:
-    """What is reported and how it is scored: HMMER's options of the same names."""
+    """Options of reporting and scoring: HMMER's options of the same names."""
 
     thresholds: FilterThresholds = field(default_factory=FilterThresholds)
     # E-values and bit scores from which on targets and domains are reported or included; a score
@@ -79,7 +79,7 @@ class Finisher:
 
     HMMER flushes denormal numbers to zero, and pyhmmer leaves that to its caller: with them a
     comparison takes five times as long on Intel's processors. `Z` is the number of targets that the
-    user says, if any.
+    user gives, if any.
     """
 
     def __init__(self, options: FinishingOptions, alphabet: Any, Z: float | None) -> None:
@@ -89,7 +89,7 @@ class Finisher:
         self._of_thread = threading.local()
 
     def _pipeline(self) -> Any:
-        """Return the pipeline of this thread, as new: making one takes as long as a comparison."""
+        """Return this thread's pipeline, reset: making one takes as long as a comparison."""
         pipeline = getattr(self._of_thread, "pipeline", None)
         if pipeline is None:
             pipeline = self._of_thread.pipeline = self._options.pipeline(self._alphabet, self._Z)
@@ -100,9 +100,9 @@ class Finisher:
     def search(self, profile: Profile, proteins: NamedProteins, survivors: Int64Array) -> Any:
         """Compare the survivors of a block with a profile (HMMER's hmmsearch).
 
-        Returned are pyhmmer's ``TopHits``, the same as for all proteins of the block, and the
-        numbers of the proteins that no path through the profile emits. `InputError` says that HMMER
-        cannot compare a sequence for another reason.
+        Return pyhmmer's ``TopHits``, the same as for all proteins of the block, and the numbers of
+        the proteins that no path through the profile emits. `InputError` is raised if HMMER cannot
+        compare a sequence for another reason.
         """
         easel = pyhmmer_module("easel")
 
@@ -118,8 +118,8 @@ class Finisher:
     def scan(self, proteins: NamedProteins, number: int, profiles: Sequence[Profile]) -> Any:
         """Compare a protein with the profiles whose filters it passed (HMMER's hmmscan).
 
-        The profiles are in the order of their file. Returned is what `search` returns; the
-        impossible ones are profiles here.
+        The profiles are in the order of their file. Return the same as `search`; the impossible
+        targets are profiles here.
         """
         plan7 = pyhmmer_module("plan7")
         sequence = self.query(proteins, number)
@@ -141,7 +141,7 @@ class Finisher:
     ) -> tuple[Any, list[Target]]:
         """Return the hits of targets, and those that are left out because their score is 0.
 
-        HMMER gives up at one of these, and does not say which one it is.
+        HMMER stops at one of these, and does not report which one it is.
         """
         errors = pyhmmer_module("errors")
         failures = (SystemError, OverflowError, errors.EaselError, errors.UnexpectedError)

@@ -1,9 +1,9 @@
 """HMMER's last filter: the sum over all paths (Forward), in float32, many nodes at a time.
 
-Scores are as near to HMMER's as `margins` says, so that what is dropped here HMMER drops too.
+Scores differ from HMMER's by `margins` at most, so HMMER drops every sequence dropped here.
 Nodes are striped as in `byte_filters`. A lane computes its deletions as if none came from the lane
-before it; what does come decays by a factor that each node knows beforehand, and a sum over the
-lanes by doubling finds how much that is.
+before it. Those that do come decay by a factor that is precomputed for each node, and a sum over
+the lanes by doubling adds them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from mummergpu.runtime.vectors import FloatVectors, join_turns
 LANES: Final = 16
 
 _STATES: Final = 3
-"""The registers of a row's register: matches, insertions, and the lane's own deletions."""
+"""The states of each register of a row: matches, insertions, and the lane's own deletions."""
 
 _STEPS: Final = 9
 _DOUBLINGS: Final = (1, 2, 4, 8)
 _MARGIN: Final = 0.01
 _MARGIN_OF_RESIDUE: Final = 2e-6
-"""How far HMMER's score may be from ours, in nats, and more for each residue: both round some ten
-times a residue, by 6e-8 of the sum at most."""
+"""The largest difference to HMMER's score, in nats, and its growth for each residue: both round
+some ten times a residue, by 6e-8 of the sum at most."""
 
 _RESCALED: Final = 1e4
 _FACTOR: Final = 2.0**-13
-"""By which sums beyond that are scaled; as a power of two it rounds nothing."""
+"""The factor that scales large sums; as a power of two it rounds nothing."""
 
 _LEAST_FACTOR: Final = 1e-30
 
@@ -43,13 +43,13 @@ _LEAST_FACTOR: Final = 1e-30
 class StripedChances(NamedTuple):
     """The chances of a profile, striped."""
 
-    # (29, registers * LANES): by code: how much likelier it is at each node than in the background.
+    # (29, registers * LANES): by code: its odds at each node against the background.
     emissions: Float32Array
     # For each register: into its matches from the begin state and from the last node's match,
     # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
-    # own loop; from its deletion to the next; and what is left there of a deletion that enters the
-    # lane. Then, for each of `_DOUBLINGS`, what is left after that many lanes; and the sums
-    # of what is left over all registers.
+    # own loop; from its deletion to the next; and the factor there of a deletion that enters the
+    # lane. Then, for each of `_DOUBLINGS`, the factor after that many lanes; and the sums of these
+    # factors over all registers.
     transitions: Float32Array
     registers: int
 
@@ -67,7 +67,7 @@ class ProfileChances(NamedTuple):
 
 
 def chances_of(profiles: Sequence[Profile]) -> ProfileChances:
-    """Return the chances of one profile or more as `score_forward` takes them."""
+    """Return the chances of one profile or more for `score_forward`."""
     striped = [*map(striped_chances, profiles)]
     emissions = [one.emissions.ravel() for one in striped]
     transitions = [one.transitions for one in striped]
@@ -106,7 +106,7 @@ def striped_chances(profile: Profile) -> StripedChances:
     steps = striped(rows)
     left = np.ones((registers + 1, LANES))
     np.cumprod(steps[7], axis=0, dtype=np.float64, out=left[1:])
-    # What is less can be no part of a sum, and would be a denormal number soon.
+    # Smaller numbers do not change a sum, and would soon be denormal.
     left[left < _LEAST_FACTOR] = 0
     after = [left[-1]]
     for lanes in _DOUBLINGS[:-1]:
@@ -123,7 +123,7 @@ def striped_chances(profile: Profile) -> StripedChances:
 
 
 def margins(lengths: Int64Array) -> Float64Array:
-    """Return how far HMMER's scores may be from ours, for sequences of some lengths."""
+    """Return the largest differences to HMMER's scores, for sequences of some lengths."""
     return lengths.astype(np.float64) * _MARGIN_OF_RESIDUE + _MARGIN
 
 
@@ -137,7 +137,7 @@ def _fill_row(
     registers: Any,
     begin: Any,
 ) -> Any:
-    """Compute the next row in place; return the sum of what leaves it.
+    """Compute the next row in place; return the sum of the chances that leave the profile.
 
     Of node n, with the cells of the row before as old, and chances of transitions in lower case:
 
@@ -146,9 +146,9 @@ def _fill_row(
         insert[n] = old_match[n] * mi[n] + old_insert[n] * ii[n]
         delete[n] = match[n-1] * md[n-1] + delete[n-1] * dd[n-1]
 
-    A lane's own deletions are summed up in the loop. After it, `entering` is what comes into each
-    lane from all lanes before it, by doubling: from 1, 2, 4 and 8 of them. At node n is left of it
-    the last of the steps, the product of all dd before n; it is added when the cell is read.
+    A lane's own deletions are summed up in the loop. After it, `entering` is the sum that enters
+    each lane from all lanes before it, by doubling: from 1, 2, 4 and 8 of them. At node n it is
+    multiplied by the last of the steps, the product of all dd before n, when the cell is read.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -227,7 +227,7 @@ transitions and where the profile's begin, the registers of a row, and the begin
 
 
 def row_cells(chances: ProfileChances) -> Float32Array:
-    """Return memory for a row: the states of all registers, and what enters each lane deleted."""
+    """Return memory for a row: the states of all registers, and deletions entering each lane."""
     return np.empty((_STATES * int(chances.registers.max()) + 1) * LANES, dtype=np.float32)
 
 
@@ -242,7 +242,7 @@ def score_forward(
 ) -> None:
     """Compute for pairs the sums over all paths, and how often each was scaled (`nats_of_sums`).
 
-    `cells` are `row_cells`. A sum is no finite number where float32 does not hold it.
+    `cells` are `row_cells`. A sum is not finite where float32 cannot hold it.
     """
     for pair in range(sequences.size):
         begin = block.offsets[sequences[pair]]
@@ -274,13 +274,13 @@ def score_forward(
                 for cell in range(used):
                     cells[cell] *= np.float32(_FACTOR)
                 scaled += 1
-        # Their logarithms are numpy's matter: code that calls a library needs numba at the start.
+        # numpy takes the logarithms: compiled code that calls a library needs numba at the start.
         sums[0, pair] = after * move
         sums[1, pair] = scaled
 
 
 def nats_of_sums(sums: Float64Array) -> Float64Array:
-    """Return the scores that the sums of `score_forward` mean, in nats."""
+    """Return the scores in nats of the sums of `score_forward`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         nats: Float64Array = np.log(sums[0]) - sums[1] * np.log(_FACTOR)
     return nats

@@ -1,7 +1,7 @@
-"""The hits of a query, put together from the parts of a search.
+"""The hits of a query, joined from the parts of a search.
 
-HMMER knows how many targets there are only when it has compared the last one. A part of a search is
-finished before that, among the targets that pyhmmer has seen; parts are joined when all are known.
+HMMER knows the number of targets only after the last one. A part of a search is finished before
+that, with the number of targets that pyhmmer has seen; the parts are joined when all are known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 from mummergpu.runtime.words import shorter
 
 _HEAD: Final = Struct(">I4xd12xd")
-"""The size of what comes before the domains, what hits are sorted by, and the P-value's log."""
+"""The size of the data before the domains, the key that sorts hits, and the P-value's log."""
 _DOMAINS: Final = 72
 _FLAGS: Final = 108
 _NAME: Final = 109
@@ -40,8 +40,8 @@ _ALIGNED_FROM: Final = 20
 _PLACES: Final = slice(8, 44)
 """Where in an alignment the places and lengths of profile and sequence are."""
 _TEXTS: Final = bytes([16, *9 * [0]])
-"""The end of an alignment of no columns: its texts are residues and those that it has to have, all
-empty. HMMER takes residues for granted where it copies an alignment."""
+"""The end of an alignment of no columns: its texts are residues and the required ones, all empty.
+HMMER assumes that there are residues where it copies an alignment."""
 
 _CUTOFF_FIELDS: Final = ("use_bit_cutoffs", "T", "domT", "incT", "incdomT")
 
@@ -49,8 +49,8 @@ _CUTOFF_FIELDS: Final = ("use_bit_cutoffs", "T", "domT", "incT", "incdomT")
 class HitRecords(NamedTuple):
     """The hits of a profile in a part of the targets, in the order of the targets.
 
-    They are bytes of HMMER's ``p7_hit_Serialize``, which pyhmmer gives and takes: its own hits keep
-    an alignment each, of thousands of bytes. Without alignments, some 400 bytes a hit are left.
+    They are bytes of HMMER's ``p7_hit_Serialize``, which pyhmmer writes and reads: its own hits
+    each keep an alignment, of thousands of bytes. A hit without it has some 400 bytes.
     """
 
     text: ByteArray
@@ -68,7 +68,7 @@ class HitRecords(NamedTuple):
     def of_hits(
         cls, hits: Any, keeps_alignments: bool, is_kept: Callable[[HitWords], bool] | None = None
     ) -> HitRecords:
-        """Return those of a ``pyhmmer.plan7.TopHits`` that a function wants, by default all."""
+        """Return the hits of a ``pyhmmer.plan7.TopHits`` that a function selects, or all."""
         state = hits.__getstate__()
         records = [bytes(one) for one in state["unsrt"]]
         if is_kept is not None:
@@ -86,7 +86,7 @@ class HitRecords(NamedTuple):
 
 
 class HitWords(NamedTuple):
-    """What a record says of its target, and its P-value."""
+    """The target of a record, and its P-value."""
 
     name: bytes
     accession: bytes
@@ -108,7 +108,7 @@ def sorted_state(parts: Sequence[HitRecords], vector: Any) -> dict[str, Any]:
     """
     records = [record for part in parts for record in part.records()]
 
-    # Hits that are equal in all that HMMER sorts by stay in the order of their targets.
+    # Hits with equal keys stay in the order of their targets.
     def place(number: int) -> tuple[float, bytes, int]:
         record = records[number]
         end, key, _ = _HEAD.unpack_from(record)
@@ -158,7 +158,7 @@ TABLES: Final = {"tblout": "targets", "domtblout": "domains", "pfamtblout": "pfa
 """HMMER's tables, and pyhmmer's words for them."""
 
 MAX_EXPONENT: Final = 300
-"""E-values of less than ten to the minus this are counted as this."""
+"""E-values below 10**-MAX_EXPONENT are counted under this exponent."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
 _NAME_WIDTH: Final = 20
@@ -210,7 +210,7 @@ class HitList:
         """
         if self.hits is None:
             return b""
-        # HMMER gives up at them: it loses a mark for a gap where it makes a sequence of a hit.
+        # HMMER stops at them: it loses a mark for a gap where it makes a sequence of a hit.
         gaps = [
             domain
             for hit in self.hits.included
@@ -245,7 +245,7 @@ def _has_gap(alignment: Any) -> bool:
 
 
 class HitCounts:
-    """What a search has found, for reports: queries (of a scan, sequences), and what is reported.
+    """Counts of a search for reports: queries (of a scan, sequences), and reported hits.
 
     `exponents` counts hits by the power of ten of their E-value, without its minus.
     """
@@ -287,7 +287,7 @@ class HitCounter:
 
     @cached_property
     def _pipeline_state(self) -> dict[str, Any]:
-        """What pyhmmer keeps of a pipeline beside hits, after no comparison."""
+        """The state of a pyhmmer pipeline besides its hits, before any comparison."""
         plan7, easel = pyhmmer_module("plan7"), pyhmmer_module("easel")
         pipeline = replace(self._options, bit_cutoffs=None).pipeline(self._alphabet, self._Z)
         if self._scans:
@@ -309,7 +309,7 @@ class HitCounter:
         plan7, easel = pyhmmer_module("plan7"), pyhmmer_module("easel")
         pipeline = dict(self._pipeline_state)
         if self._options.bit_cutoffs is not None:
-            # Those of the profile: pyhmmer merges hits of equal thresholds only.
+            # The profile's thresholds: pyhmmer merges only hits of equal thresholds.
             pipeline |= dict.fromkeys(_ARE_E_VALUES, False) | parts[0].cutoffs
         none = plan7.TopHits(query)
         none.__setstate__(none.__getstate__() | {"_empty": False, "pipeline": pipeline})
@@ -318,7 +318,7 @@ class HitCounter:
         pipeline = pipeline | {"nmodels" if self._scans else "nseqs": targets}
         hits = plan7.TopHits(query)
         hits.__setstate__(sorted_state(parts, easel.VectorU8) | {"pipeline": pipeline})
-        # What pyhmmer merges it compares with the thresholds, also with no hits at all.
+        # When it merges hits, pyhmmer applies the thresholds; even to no hits at all.
         return HitList(query, hits.merge(none), impossible, path)
 
     def part(
@@ -332,8 +332,8 @@ class HitCounter:
 
         It drops a hit at once if its E-value among the targets so far is too large. That matters
         because the columns of a table are as wide as the longest name among all hits that are kept.
-        There are `targets_until` targets up to the end of the part; `place_of` returns how many
-        there are up to the target of a name.
+        There are `targets_until` targets up to the end of the part; `place_of` returns the number
+        of targets up to the one with a name.
         """
         limit = self._options.E
 

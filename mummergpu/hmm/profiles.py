@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _PRESSED: Final = ".h3m"
 """The ending of the file in which ``hmmpress`` writes the profiles as numbers."""
 _MODEL_LENGTH: Final = 400
-"""The length of a sequence that an optimized profile is made for; any would do."""
+"""The sequence length of an optimized profile; any value will do."""
 _END: Final = b"//"
 _TEXT: Final = b"HMMER"
 _TITLES: Final = re.compile(rb"\n[ \t]*(HMMER\d\S*|NAME|ALPH|NULE|GA|TC|NC|HMM)(?=\s)[ \t]*(\S*)")
@@ -45,7 +45,7 @@ _PRESSED_MAGICS: Final = tuple(
 
 
 class Statistics(NamedTuple):
-    """How scores of random sequences are distributed, in bits: two Gumbel's, one exponential."""
+    """The distributions of random sequences' scores, in bits: two Gumbel, one exponential."""
 
     msv_mu: float
     msv_lambda: float
@@ -59,7 +59,7 @@ class Statistics(NamedTuple):
 class Profile:
     """A profile HMM of proteins."""
 
-    # As the file has them; empty where it has none.
+    # As in the file; empty where the file lacks them.
     name: str
     accession: str
     description: str
@@ -118,8 +118,8 @@ class Profile:
 def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Profile:
     """Return a profile from a ``pyhmmer.plan7.HMM``, which it keeps.
 
-    `table` is the line of a text in which the table of its numbers begins. `InputError` says that
-    the profile is not of proteins, has no consensus, or that a number is none.
+    `table` is the line of a text in which the table of its numbers begins. `InputError` is raised
+    if the profile is not of proteins, has no consensus, or has an invalid number.
     """
     name = text_of(hmm, "name")
     if not hmm.alphabet.is_amino():
@@ -150,7 +150,7 @@ def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Pr
 
 
 def _lines_without_numbers(profile: Profile) -> list[int]:
-    """Return the lines of a profile's table, from 0 on, that have nan or the like.
+    """Return the 0-based lines of a profile's table that have nan or the like.
 
     Below the titles are the mean composition, two lines of the begin state and three of each node.
     HMMER does not use the middle ones, which are of insertions.
@@ -169,9 +169,9 @@ def _lines_without_numbers(profile: Profile) -> list[int]:
 def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile]:
     """Read the profiles of a file one by one.
 
-    The file may be compressed, or "-" for standard input. If ``hmmpress`` has made a file of them
-    since they were last changed, that one is read. It is an error if the text is newer and has
-    others: HMMER would search those of the pressed file.
+    The file may be compressed, or "-" for standard input. The pressed file of ``hmmpress`` is read
+    if it is newer than the text. It is an error if the text is newer and has other profiles: HMMER
+    would search those of the pressed file.
     """
     if not isinstance(source, str | os.PathLike):
         name = getattr(source, "name", "profiles")
@@ -189,7 +189,7 @@ def read_profiles(source: str | os.PathLike[str] | BinaryIO) -> Iterator[Profile
 
 
 def holds_profiles(path: str) -> bool:
-    """Return whether a file looks like one of profiles, as text or pressed, by its first bytes.
+    """Return whether the first bytes of a file are those of profiles, as text or pressed.
 
     A file that cannot be read holds none.
     """
@@ -247,7 +247,7 @@ def _decompressed(file: BinaryIO, path: str) -> Readable:
 
 
 class _Watched(RawIOBase):
-    """A file that C code reads; it keeps what error messages need."""
+    """A file that C code reads; it keeps the facts for error messages."""
 
     def __init__(self, file: Any, path: str) -> None:
         super().__init__()
@@ -270,7 +270,7 @@ class _Watched(RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of a buffer of bytes; return how many, 0 at the end or after an error."""
+        """Fill a part of a buffer; return the bytes read, 0 at the end or after an error."""
         try:
             count = self._file.readinto(buffer) or 0
         except Exception as error:
@@ -287,10 +287,10 @@ class _Watched(RawIOBase):
         return 0 if self.error else count
 
     def _look_at(self, text: bytes) -> None:
-        """Note what whole lines say of their profiles; keep the last, which may go on.
+        """Note the facts in whole lines about their profiles; keep the last, which may go on.
 
-        HMMER's parser, which has not seen them yet, does not survive numbers without an alphabet,
-        or one that is none.
+        HMMER's parser, which has not seen them yet, crashes on numbers without an alphabet, or on
+        an invalid alphabet.
         """
         whole, _, last = text.rpartition(b"\n")
         counted = 0
@@ -354,7 +354,7 @@ def _read_in(file: _Watched, path: str, stack: ExitStack) -> Iterator[Profile]:
 
 
 def _raise_error_of(file: _Watched, path: str) -> None:
-    """Raise the error that reading has met, if any."""
+    """Raise the error of reading, if any."""
     if file.error is not None:
         with reading(path):
             raise file.error

@@ -27,7 +27,7 @@ MARKS: Final = tuple(SYMBOLS.index(one) for one in "-*~")
 
 
 class ProteinBlock(NamedTuple):
-    """Sequences that are compared with a profile in one go; their names travel beside it."""
+    """Sequences that are compared with a profile in one go; their names are kept elsewhere."""
 
     codes: ByteArray  # The codes of all sequences, one after another, nothing between them
     # Where each sequence begins in `codes`, and one more for the end of the last.

@@ -37,11 +37,11 @@ BYTE_LEAVE: Final = 3
 
 
 class ByteTables(NamedTuple):
-    """What SSV and MSV add up, in thirds of a bit."""
+    """The costs of SSV and MSV, in thirds of a bit."""
 
-    costs: ByteArray  # (29, nodes): by code and node: what a match costs, plus `bias`; 255 is never
+    costs: ByteArray  # (29, nodes): by code and node: a match's cost plus `bias`; 255: impossible
     bias: int  # The highest score of a match
-    entry: int  # What it costs to enter the profile at some node
+    entry: int  # The cost to enter the profile at some node
 
 
 def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTables:
@@ -80,7 +80,7 @@ def rounded(numbers: Float32Array | np.float32) -> Float64Array:
 
 
 class LengthTables(NamedTuple):
-    """What depends on the length of a sequence alone, for lengths from 0 on."""
+    """The numbers that depend only on the length of a sequence, for lengths from 0 on."""
 
     null: Float32Array  # The score of the background in nats
     # The cost in bytes of the steps that leave the residues before and after the profile.
@@ -111,14 +111,14 @@ WORD_NEVER: Final = -32768
 
 
 class WordTables(NamedTuple):
-    """What the Viterbi filter adds, in 1/500 bit; `WORD_NEVER` is what cannot be."""
+    """The scores of the Viterbi filter, in 1/500 bit; `WORD_NEVER` is an impossible one."""
 
     emissions: Int16Array  # (29, nodes): by code and node
     # (8, nodes): into each node's match from the begin state and from the last node's match,
     # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
     # own loop; from its deletion to the next.
     transitions: Int16Array
-    # How much two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
+    # The most that two deletions in a row may gain over a new entry (HMMER's lazy evaluation).
     delete_bound: int
 
 

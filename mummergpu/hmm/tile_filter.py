@@ -48,7 +48,7 @@ _LONG: Final = 2
 def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
     """Return the policy of tiles for a profile and some sequences; None stands for warps.
 
-    What is asked for is ``auto``, ``warp`` or the code of a policy; `OptionError` refuses others.
+    `asked` is ``auto``, ``warp`` or the code of a policy; others raise `OptionError`.
     """
     if asked == AUTO:
         fewest = next((fewest for most, fewest in _TILES_FROM if nodes <= most), sequences + 1)
@@ -69,7 +69,7 @@ def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
 
 
 class TiledPairs(NamedTuple):
-    """Pairs whose words threads have computed: which ones, and the words."""
+    """The pairs whose words threads have computed, and the words."""
 
     numbers: Int64Array
     words: Int64Array
@@ -92,7 +92,7 @@ class TileFilter:
     def words_of(
         self, worker: FilterWorker, placed: PlacedBlock, pairs: Pairs, limits: AnyArray
     ) -> TiledPairs:
-        """Return the words of those pairs that threads are better for, without doubtful ones.
+        """Return the words of the pairs that threads compute faster, without doubtful ones.
 
         `limits` are the kernels' ``WordLimits`` of all profiles.
         """
@@ -120,7 +120,7 @@ class TileFilter:
         return max(self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS, 1)
 
     def _long_count(self, sizes: Int64Array) -> int:
-        """Return how many of some sequences, the longest first, are better left to warps.
+        """Return the number of sequences, the longest first, that are better left to warps.
 
         A thread walks along all of a sequence, and the others would wait for it in the end.
         """
@@ -129,7 +129,7 @@ class TileFilter:
         return int(np.count_nonzero(sizes > _LONG * max(share, total / sizes.size)))
 
     def _border_bytes(self, placed: PlacedBlock, sequences: Int64Array) -> int:
-        """Return the memory of what tiles hand on, for sequences the longest of which is first."""
+        """Return the memory of the tiles' borders for sequences, of which the first is longest."""
         blocks = tile_blocks(tile_items(sequences.size), self._multiprocessors)
         return 8 * border_rows(int(placed.sizes[sequences[0]])) * blocks * TILE_THREADS
 

@@ -1,8 +1,8 @@
 """Open reading frames of nucleotides, as Easel's esl-translate finds them by default.
 
-An ORF is what lies between two stop codons, or a stop codon and an end, in one of six frames: by
-default 20 residues or more in the standard genetic code, from the first codon on that cannot be a
-stop. One that is longer than HMMER searches ends at each gap too, which is a run of N.
+An ORF lies between two stop codons, or a stop codon and an end, in one of six frames: by default
+20 residues or more in the standard genetic code, from the first codon on that cannot be a stop. An
+ORF that is too long for HMMER is also cut at each gap, which is a run of N.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
 
 _GAP_RESIDUES: Final = 20
-"""So many unknown residues in a row are a gap of an assembly."""
+"""The unknown residues in a row that make a gap of an assembly."""
 
 _GENETIC_CODE: Final = "KNKNTTTTRSRSIIMIQHQHPPPPRRRRLLLLEDEDAAAAGGGGVVVV*Y*YSSSS*CWCLFLF"
 """The amino acids of AAA, AAC, AAG, AAT, ACA, ..., TTT in the standard code."""
@@ -48,7 +48,7 @@ _GENETIC_CODE: Final = "KNKNTTTTRSRSIIMIQHQHPPPPRRRRLLLLEDEDAAAAGGGGVVVV*Y*YSSSS
 _UNKNOWN: Final = SYMBOLS.index("X")
 _STOP: Final = SYMBOLS.index("*")
 _MAY_STOP: Final = 64
-"""Added to the residue of a codon that stands for a stop and others: no ORF begins with it."""
+"""Added to the residue of a codon that may be a stop or another: no ORF begins with it."""
 
 _BASES_OF_LETTER: Final = {
     **{"A": "A", "C": "C", "G": "G", "T": "T", "N": "ACGT", "S": "CG", "W": "AT", "R": "AG"},
@@ -62,7 +62,7 @@ _SECOND_MATE: Final = 0x80
 
 
 class OrfLimits(NamedTuple):
-    """Which ORFs are found, for compiled functions: bases of the shortest, and `STRANDS`."""
+    """The limits of ORFs for compiled functions: bases of the shortest, and `STRANDS`."""
 
     min_bases: int
     first_strand: int
@@ -161,7 +161,7 @@ def find_orfs(codes: CodeArray, offsets: Int64Array, rules: ProteinRules = _DEFA
 
 
 def _cut_at_gaps(orfs: Orfs, min_residues: int, leave_out: Callable[[Orfs], None]) -> Orfs:
-    """Return ORFs of which those that are longer than HMMER searches are in pieces without gaps.
+    """Return ORFs, of which those too long for HMMER are cut into pieces without gaps.
 
     `leave_out` receives, one by one, pieces that are still too long.
     """
@@ -235,7 +235,7 @@ def _orfs_of_long_record(
         first, step = ((begin, 1), (end - 1, -1))[number]
         begins[:] = -1
         for at in range(0, length + 1, piece):
-            # What is open may have begun long before.
+            # An open ORF may have begun long before.
             pending = int((at - begins[begins >= 0]).sum())
             orfs = _room_for_orfs(piece + pending // 3 + 3, limits)
             until = min(at + piece, length + 1)
@@ -295,7 +295,7 @@ def _scan_strand(
     orfs: Orfs,
     found: int,
 ) -> int:
-    """Write the ORFs that end from one place of a strand on up to another; return how many now.
+    """Write the ORFs that end in a range of a strand; return the new number of ORFs.
 
     `begins` keeps where the open ORF of each frame began, -1 where there is none.
     """
@@ -303,7 +303,7 @@ def _scan_strand(
     last, is_first = length - 3, step > 0
     codon = _codon_at(codes, first, step, at) >> 4 if at <= last else 0
     frame = at % 3
-    # The last three codons do not exist: they end what is still open, as stops do.
+    # The last three codons do not exist: they end the ORFs that are still open, as stops do.
     for place in range(at, until):
         residue = _STOP
         if place <= last:
@@ -334,7 +334,7 @@ def _find_orfs(
     limits: OrfLimits,
     orfs: Orfs,
 ) -> int:
-    """Write the ORFs of all records; return how many.
+    """Write the ORFs of all records; return their number.
 
     `begins` is memory for `_scan_strand`, and `table` has the residue of each codon.
     """
@@ -466,7 +466,7 @@ class TranslatedFiles(TranslatableFiles):
 
 
 class TranslatedInMemory:
-    """The ORFs of nucleotides that a program has in memory, as a source beside files."""
+    """The ORFs of nucleotides in memory; see `TranslatedFiles` for those of files."""
 
     is_translated = True
     bytes_total: int | None = None
@@ -500,7 +500,7 @@ def translated(
     block_residues: int = BLOCK_RESIDUES,
 ) -> Iterator[OrfRecords]:
     """Yield the ORFs of records in blocks of about `block_residues`; count those left out."""
-    # Without the nucleotides, which would stay in memory.
+    # The nucleotides are dropped: else they would stay in memory.
     named = Records(NOTHING, records.offsets, records.names, records.name_offsets)
     flags = records.flags.astype(np.int64)
 

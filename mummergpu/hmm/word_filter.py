@@ -1,6 +1,6 @@
 """HMMER's second filter: Viterbi in words of 16 bits, many nodes at a time.
 
-Nodes are striped as in `byte_filters`. What follows from deletions is computed only where it can
+Nodes are striped as in `byte_filters`. Deletions of several nodes are computed only where they can
 matter (M. Farrar's lazy evaluation, with HMMER's bound).
 """
 
@@ -20,7 +20,7 @@ from mummergpu.runtime.vectors import Vectors, join_turns
 LANES: Final = 32
 
 OVERFLOW: Final = 40_000
-"""The word of a score that does not fit: it passes."""
+"""The result for a score that does not fit a word: the sequence passes."""
 
 
 class StripedWords(NamedTuple):
@@ -34,7 +34,7 @@ class StripedWords(NamedTuple):
 
 
 def striped_words(tables: WordTables) -> StripedWords:
-    """Return the words of a profile as `score_viterbi` takes them."""
+    """Return the striped words of a profile for `score_viterbi`."""
     nodes = tables.emissions.shape[1]
     registers = -(-nodes // LANES)
 
@@ -157,7 +157,7 @@ them, the transitions, the registers of a row, and the begin state's word."""
 
 
 def _extend_deletions(typing_context: Any, cells: Any, transitions: Any, registers: Any) -> Any:
-    """Go on with deletions from node to node; return whether a lane's end changes another lane."""
+    """Extend deletions from node to node; return whether a lane's end changes another lane."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vectors = Vectors(builder, 16, LANES)
@@ -204,7 +204,7 @@ def score_viterbi(
     sequences: Int64Array,
     scores: Int64Array,
 ) -> None:
-    """Compute for some sequences the word with which the best path leaves, or `OVERFLOW`.
+    """Compute the word with which each sequence's best path leaves the profile, or `OVERFLOW`.
 
     `moves` are `tables.word_moves`; `cells` is memory for three registers for each one of a row.
     """

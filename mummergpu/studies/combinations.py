@@ -44,7 +44,7 @@ def checked_code(code: str) -> str:
 
 
 def differing_policies(backend: str) -> list[str]:
-    """Return the codes of the combinations that a backend searches in different ways.
+    """Return the codes of the combinations that differ on a backend.
 
     These are all 128 on a GPU, and the 16 without textures on the processor, which has none.
     """
@@ -59,7 +59,7 @@ def differing_policies(backend: str) -> list[str]:
 
 
 def choose_policies(text: str, backend: str) -> list[str]:
-    """Return the combinations that the user asks for: ``all``, or codes separated by commas.
+    """Return the combinations that the user requests: ``all``, or codes separated by commas.
 
     A code may be a pattern, such as ``T*`` or ``*n``, which stands for all combinations that differ
     on the backend and match it. Each code comes once, in the order of `every_policy`; the control
@@ -105,7 +105,7 @@ def order_of_visits(
     In each round, every combination is visited once, in a new order. In a visit, its trees are
     loaded once and searched several times. Runs of the control are spread evenly between the
     visits, to show how the machine's speed changes with time. A last run of each combination counts
-    the visited nodes if `profile` asks for it. The same arguments give the same order.
+    the visited nodes if `profile` is set. The same arguments give the same order.
     """
     some = random.Random(seed)
     visits: list[list[PlannedRun]] = []

@@ -21,7 +21,7 @@ _HASH_BYTES = 16
 
 @frozen
 class DataSet:
-    """What the runs of a study search; its name is that of the workload or the reference's file."""
+    """The input of a study's runs; its name is that of the workload or the reference's file."""
 
     name: str
     reference: Reference

@@ -1,6 +1,6 @@
-"""How many records at random addresses a machine reads in a second, each named by the one before.
+"""Measures the records at random addresses a machine reads per second, each named by the last.
 
-No search that goes from node to node can visit more nodes in a second. A record has 32 bytes, like
+No search that goes from node to node can visit more nodes per second. A record has 32 bytes, like
 a node of the paper's format: whole, as in a merged tree, or in two tables, as in a split tree.
 """
 

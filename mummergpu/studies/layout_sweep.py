@@ -2,7 +2,7 @@
 
 The queries are read once, each tree is grown once, and each layout is flattened once. The runs
 are made in a random order, with runs of the control between them. Each run's matches must be those
-of the control. A sweep that was interrupted goes on where it stopped.
+of the control. An interrupted sweep resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from mummergpu.studies.sweeping import SweepFolder, Sweeping, still_missing
 from mummergpu.version import __version__
 
 DEVICE_ROUNDS: Final = 2
-"""How often each combination is visited on a GPU. A visit copies the trees to the device, which
+"""The visits of each combination on a GPU. A visit copies the trees to the device, which
 takes longer than the search."""
 
 
 @frozen
 class SweepOptions:
-    """What a sweep measures, and how often."""
+    """The policies that a sweep measures, and the number of runs."""
 
     policies: tuple[str, ...]  # The codes of the combinations, with the control among them
     runs: int = 5
@@ -66,9 +66,9 @@ class SweepOptions:
 def sweep(
     data: DataSet, options: SweepOptions, searcher: StudySearcher, folder: Path, progress: Messages
 ) -> int:
-    """Measure all combinations of policies on a data set; return how many runs were made now.
+    """Measure all combinations of policies on a data set; return the number of new runs.
 
-    The folder is made if need be; runs of the same sweep that it has already are not repeated.
+    The folder is made if it is missing; runs of the same sweep that it has are not repeated.
     `InputError` is raised if it holds a sweep of something else, or a damaged one, `BackendError`
     if a combination finds other matches than the control, and `OptionError` if the trees do not fit
     in memory.
@@ -215,7 +215,7 @@ def _pages(count: int) -> str:
 def _batches(layouts: list[Layout], fitting: int) -> list[list[Layout]]:
     """Divide the layouts into batches whose trees fit in memory, with room for one more.
 
-    The orders of the nodes, and what a search needs, take less than that.
+    The orders of the nodes and the memory of a search take less than that.
     """
     at_once = max(1, fitting - 1)
     return [layouts[first : first + at_once] for first in range(0, len(layouts), at_once)]
@@ -230,7 +230,7 @@ MapFunction = Callable[..., Iterable[Any]]
 class TreeStore:
     """Keeps the grown trees of all pages, and flattens them in any layout.
 
-    `build_seconds` is what growing them took, summed over the pages.
+    `build_seconds` is the time to grow them, summed over the pages.
     """
 
     def __init__(self, reference: Reference, pages: list[Page], map_function: MapFunction) -> None:
@@ -282,7 +282,7 @@ class TreeStore:
 
 
 def layouts_that_fit(index: TreeIndex) -> int:
-    """Return how many layouts of all pages of an index fit in free memory together, at least 1."""
+    """Return the number of layouts of all pages that fit in free memory together, at least 1."""
     leaves = index.reference.base_count
     layout_bytes = sum(
         tree_bytes(page.end - page.begin, leaves, index.layout) for page in index.pages

@@ -1,4 +1,4 @@
-"""The facts about the machine of a study: its device, and the versions of what runs on it."""
+"""The facts about the machine of a study: its device, and the versions of its software."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUDA_LIBRARIES: Final = ("cuda-bindings", "nvidia-cuda-nvrtc")
 
 
 def processor_name() -> str:
-    """Return the name of the processor, as the system knows it."""
+    """Return the name of the processor as the system reports it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:

@@ -23,8 +23,8 @@ from mummergpu.studies.records import KernelRecord, SweepRun
 from mummergpu.studies.searcher import StudySearcher
 
 WARM_UP_QUERIES: Final = 1 << 12
-"""The queries that are searched after trees were loaded, before a run is timed: the first search
-loads kernels and fills caches."""
+"""The queries that are searched between loading trees and timing a run: the first search loads
+kernels and fills caches."""
 
 _STAGES: Final = {
     "trees_to_device": "upload",
@@ -77,7 +77,7 @@ class Measurer:
         self._search.find_mems(self._head)
 
     def run(self, planned: PlannedRun, position: int, tree_seconds: dict[str, float]) -> SweepRun:
-        """Search all queries on the loaded trees, and return what it cost."""
+        """Search all queries on the loaded trees, and return the record of the run."""
         before = Snapshot.of(self._stats)
         mems, digest, seconds = self._find_all()
         cost = Snapshot.of(self._stats).since(before)
@@ -200,7 +200,7 @@ class Snapshot(NamedTuple):
                 node_visits=None if visits is None else visits - (earlier.node_visits or 0),
             )
         if not any(kernel.node_visits for kernel in kernels.values()):
-            # They were counted before, but not since: every search visits nodes.
+            # Nodes were counted before, but not since: every search visits nodes.
             kernels = {name: replace(kernel, node_visits=None) for name, kernel in kernels.items()}
         return Snapshot(
             _differences(self.seconds, before.seconds),

@@ -1,4 +1,4 @@
-"""The records of a sweep: one file says what was measured, another has a line for each run.
+"""The records of a sweep: one file describes the measurement, another has a line for each run.
 
 A folder of a sweep holds two files. `SETUP_FILE` is one JSON object (`SweepSetup`): the input, the
 options and the machine. `RUNS_FILE` has one JSON object on each line (`SweepRun`), written as soon
@@ -53,8 +53,8 @@ class StudyRun:
     repeat: int  # The number of this run among those of the same policy and kind, counted from 0
     seconds: dict[str, float]
     kernels: dict[str, KernelRecord]  # The kernels of a GPU by name; empty on the processor
-    bytes: dict[str, int]  # What was copied, and what lies in memory
-    digest: str  # The hash of all that was found
+    bytes: dict[str, int]  # The bytes that were copied, and those that lie in memory
+    digest: str  # The hash of all results
 
     @property
     def kernel_seconds(self) -> float:
@@ -64,7 +64,7 @@ class StudyRun:
 
 @frozen
 class SweepMachine:
-    """The machine of a sweep, and the versions of what ran on it."""
+    """The machine of a sweep, and the versions of its software."""
 
     backend: str  # ``cpu`` or ``cuda``
     device: str
@@ -75,7 +75,7 @@ class SweepMachine:
     # The highest clocks of the device by name, where the driver has them.
     clocks_megahertz: dict[str, float]
     versions: dict[str, str]  # The versions of the driver, CUDA, Python and the libraries
-    # How many records at random addresses the device reads in a second, each named by the one
+    # The records at random addresses that the device reads per second, each named by the one
     # before it: ``merged`` for whole nodes, ``split`` for their halves in two tables. The table has
     # the size of the tree of a page. Empty if it was not measured.
     gathers_per_second: dict[str, float]
@@ -88,7 +88,7 @@ class SweepMachine:
 
 @frozen
 class StudySetup:
-    """All that the runs of a sweep have in common, but for what they search."""
+    """The facts that all runs of a sweep have in common, except the input."""
 
     program: str
     date: str  # The day on which the sweep began, as in 2026-01-31
@@ -103,14 +103,14 @@ class StudySetup:
 
 @frozen
 class Subject:
-    """What a study is about: suffix trees, or filters of profiles."""
+    """The subject of a study: suffix trees, or filters of profiles."""
 
     name: str
     every: Callable[[], Sequence[str]]  # Returns the codes of all policies, in their order
     # Returns the code of a policy as a sweep writes it; raises `OptionError` if it is none.
     checked: Callable[[str], str]
     controls: Mapping[str, str]  # The policy that all others are compared with, by backend
-    # The records of what is searched, of what all runs have in common, and of a run.
+    # The records of the input, of the facts that all runs have in common, and of a run.
     input_type: type
     setup_type: type[StudySetup]
     run_type: type[StudyRun]
@@ -287,8 +287,8 @@ SUBJECTS: Final = {subject.name: subject for subject in (TREES, PROFILES)}
 def read_study(folder: Path) -> Sweep | ProfileSweep:
     """Read the folder of a sweep of any subject; a last line that was cut short is ignored.
 
-    The file of runs is missing if the sweep was interrupted before the first. If a file is not what
-    a sweep writes, `InputError` names the line of the run.
+    The file of runs is missing if the sweep was interrupted before the first. If a file is not
+    valid, `InputError` names the line of the run.
     """
     setup, subject = setup_and_subject(folder)
     runs = tuple(read_runs(folder, subject)) if runs_file(folder).exists() else ()
@@ -311,7 +311,7 @@ def median_seconds(folder: Path) -> dict[str, float]:
 
 
 def setup_and_subject(folder: Path) -> tuple[StudySetup, Subject]:
-    """Read what the runs of a sweep have in common, and what they are about.
+    """Read the facts that the runs of a sweep have in common, and their subject.
 
     `InputError` is raised for another file, and for keys that are unknown or missing; the types of
     values are those that a sweep has written.

@@ -1,4 +1,4 @@
-"""The open backend of a study, with what a study asks of it besides searches."""
+"""The open backend of a study, with the measurements that a study needs besides searches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StudySearcher:
 
         self.stats = Stats()
         self.backend: Backend[TreePage] = TreeCpuBackend(self.stats)
-        # About how many bases a block of queries should have. Not by the number of threads: the
+        # About the bases of a block of queries. It does not depend on the number of threads: the
         # same sweep must have the same blocks everywhere.
         self.block_size = self.backend.sizes.block_bases
 
@@ -50,7 +50,7 @@ class StudySearcher:
     def gathers_per_second(
         self, table_bytes: int, threads: int, map_function: MapFunction
     ) -> dict[str, float]:
-        """Measure how many records at random addresses are read in a second (`gathers`)."""
+        """Measure the records at random addresses that are read per second (`gathers`)."""
         from mummergpu.studies.gathers import processor_gathers
 
         return processor_gathers(table_bytes, GATHER_RUNS, threads, map_function)
@@ -88,7 +88,7 @@ class DeviceSearcher(StudySearcher):
     def gathers_per_second(
         self, table_bytes: int, threads: int, map_function: MapFunction
     ) -> dict[str, float]:
-        """Measure how many records at random addresses the device reads in a second."""
+        """Measure the records at random addresses that the device reads per second."""
         from mummergpu.studies.gathers import device_gathers
 
         return device_gathers(self._cuda.device, self._cuda.cache, table_bytes, GATHER_RUNS)
@@ -117,8 +117,8 @@ class DeviceSearcher(StudySearcher):
 def open_searcher(options: DeviceOptions, notice: Callable[[str], None]) -> StudySearcher:
     """Open the backend that the options name, or the best available one; the caller closes it.
 
-    `notice` receives messages that -v shows. A requested backend that is not available raises
-    `BackendError`.
+    `notice` receives messages that -v shows. `BackendError` is raised if a requested backend is not
+    available.
     """
     if options.backend == "cpu":
         return StudySearcher()

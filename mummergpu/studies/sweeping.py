@@ -118,7 +118,7 @@ class SweepFolder:
         except BlockingIOError as error:
             raise OutputError("another sweep is writing to it", str(self._path)) from error
         except OSError:
-            # Some network file systems have none; then nobody else is kept out.
+            # Some network file systems have no locks; then no process is kept out.
             pass
 
     def _read(self) -> None:
@@ -146,19 +146,19 @@ class SweepFolder:
 
     def _close(self) -> None:
         if self._file is not None:
-            # What could not be written has been reported.
+            # Failed writes have been reported.
             with suppress(OSError):
                 self._file.close()
             self._file = None
 
 
 def input_of(setup: StudySetup) -> object:
-    """Return the record of what is searched, of each subject's own type."""
+    """Return the record of the input, of each subject's own type."""
     return getattr(setup, "input")  # noqa: B009
 
 
 def _both(known: StudySetup, setup: StudySetup, subject: Subject) -> StudySetup:
-    """Return the setup of a folder with the runs of an earlier sweep and of one that goes on."""
+    """Return the setup of a folder with the runs of an earlier sweep and of a resumed one."""
     policies = {*known.policies, *setup.policies}
     return replace(
         setup,
@@ -170,7 +170,7 @@ def _both(known: StudySetup, setup: StudySetup, subject: Subject) -> StudySetup:
 
 
 class Bench(Protocol):
-    """What a subject measures with."""
+    """The measuring interface of a subject."""
 
     @property
     def backend_name(self) -> str:
@@ -178,7 +178,7 @@ class Bench(Protocol):
         ...
 
     def load(self, policy: str, profile: bool) -> None:
-        """Make ready for runs of a policy, and warm up."""
+        """Prepare runs of a policy, and warm up."""
         ...
 
     def run(self, planned: PlannedRun, position: int) -> StudyRun:
@@ -188,7 +188,7 @@ class Bench(Protocol):
     def fault(self, run: StudyRun, control: str | None) -> str | None:
         """Return a message if the results of a run are wrong, or None.
 
-        `control` is the hash of what the control has found, if it has run.
+        `control` is the hash of the control's results, if it has run.
         """
         ...
 
@@ -202,7 +202,7 @@ def still_missing(
 
 
 class Sweeping:
-    """Makes the runs of a sweep; `count` is how many it has made."""
+    """Makes the runs of a sweep; `count` is the number made so far."""
 
     def __init__(
         self,

@@ -42,16 +42,16 @@ def align_left(
 
     A gap moves over a base while the sequence that has the bases of the gap repeats it; so every
     pair of bases stays a match or stays a mismatch, and the score is the same. Two gaps of one
-    kind that meet become one, which scores more. A gap moves over matches only (``M``), and leaves
+    kind that meet are merged, which scores more. A gap moves over matches only (``M``), and leaves
     at least one base between itself and the start of the alignment, or a gap of the other kind.
 
-    With `over_ties` a gap also moves where other pairs of bases score the same in all. Beside a
-    variant or an error of a read there are such places, and which of them is found depends on where
-    the read begins: who calls variants would see some reads with each.
+    With `over_ties` a gap also moves where other pairs of bases have the same total score. Next to
+    a variant or a read error there are such places, and the start of the read decides which one is
+    found: a variant caller would see different reads with different gaps.
 
-    The `count` operations from `operations_at` on are changed in place; returned is how many there
-    are now. They consume bases from `read_at` (on the reference's strand, clipped bases included)
-    and `reference_at` on.
+    The `count` operations from `operations_at` on are changed in place; return their new number.
+    They consume bases from `read_at` (on the reference's strand, clipped bases included) and
+    `reference_at` on.
     """
     i, j = read_at, reference_at
     kept = operations_at
@@ -102,7 +102,7 @@ def align_left(
 
 @inline
 def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -> int:
-    """Return over how many bases a gap may move that follows the operations that are kept."""
+    """Return the number of bases over which a gap after the kept operations may move."""
     if kept == first or kind_of(operations, kept - 1) != MATCH_OPERATION:
         return 0
     meets_its_kind = kept - 1 > first and kind_of(operations, kept - 2) == kind
@@ -111,7 +111,7 @@ def _room_before(operations: OperationArray, first: int, kept: int, kind: int) -
 
 @inline
 def _repeated_before(codes: CodeArray, at: int, length: int, most: int) -> int:
-    """Return how many bases before a gap are those that end it, up to `most`.
+    """Return the number of bases before a gap that equal its last ones, up to `most`.
 
     The codes are those of the sequence that has the bases of the gap, which begin at `at`.
     """

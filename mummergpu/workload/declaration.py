@@ -2,7 +2,7 @@
 
 ``workloads/README.md`` describes their keys; lengths are in bases, pairs are the ends of a range.
 These files are inside the package if it was installed from a wheel. In a checkout, and so in an
-editable install, they are beside the package.
+editable install, they are next to the package.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def generate(
     seed : int, optional
         A seed to use instead of the declared seed.
     tell : callable
-        Receives what is made so far.
+        Receives the progress.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def _random_bases(count: int, gc: float, stream: RandomStream) -> CodeArray:
 
 
 def record_lengths(genome: Genome) -> list[int]:
-    """Return the bases of each record, without the break behind it.
+    """Return the bases of each record, without the break after it.
 
     The first record is three times as long as the last.
     """
@@ -134,7 +134,7 @@ def _lay_copies(
 ) -> None:
     """Lay copies of families until they have `left` bases, and advance the state of the stream.
 
-    This is what `_lay` does with each copy, for the millions of copies of a large genome.
+    It does the same as `_lay` for each copy, for the millions of copies of a large genome.
     """
     state = stream[0]
     while left > 0:
@@ -142,7 +142,7 @@ def _lay_copies(
         family = _between(state, 0, bounds.size - 2)
         begin, size = bounds[family], bounds[family + 1] - bounds[family]
         if is_cut:
-            # The less of two draws: few copies are nearly whole.
+            # The smaller of two draws: few copies are nearly whole.
             kept = min(_between(state + GAMMA, 1, size), _between(state + GAMMA + GAMMA, 1, size))
             state += GAMMA + GAMMA
             begin, size = begin + size - kept, kept

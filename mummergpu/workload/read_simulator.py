@@ -133,7 +133,7 @@ _LINE_END: Final = ord("\n")
 
 
 class Origin(NamedTuple):
-    """What reads are drawn from: the records of the joined reference, and its runs of bases.
+    """The source of reads: the records of the joined reference, and its runs of bases.
 
     `runs` are those of `base_runs`; `run_offsets` has the bases in all runs before each run.
     """
@@ -147,7 +147,7 @@ class Origin(NamedTuple):
 
 
 class Platform(NamedTuple):
-    """How reads are drawn, and what their text has: the tables above, and how headers begin."""
+    """The tables above, by which reads are drawn, and the beginning of their headers."""
 
     lengths: Int64Array
     templates: Int64Array
@@ -158,7 +158,7 @@ class Platform(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A read to be: its number, its state of the random stream, and where it begins.
+    """A read to draw: its number, its state of the random stream, and where it begins.
 
     `available` bases follow without a break, on its strand.
     """
@@ -264,7 +264,7 @@ def _sequence_fragment(
     read: _Read, origin: Origin, platform: Platform, letters: ByteArray, qualities: ByteArray,
     tally: Int64Array,
 ) -> Scalar:  # fmt: skip
-    """Draw the letters and the qualities of a read; return how many reference bases it spans."""
+    """Draw the letters and the qualities of a read; return the reference bases that it spans."""
     state, codes, length = read.state, origin.codes, read.length
     step = 1 if read.is_forward else -1
     complement = 3 if step < 0 else 0
@@ -328,7 +328,7 @@ def _append_read(
     read: _Read, origin: Origin, platform: Platform, letters: ByteArray, qualities: ByteArray,
     out: ByteArray, end: Scalar, tally: Int64Array,
 ) -> Scalar:  # fmt: skip
-    """Sequence a read, write it behind `end`, and return where the text ends then."""
+    """Sequence a read, write it at `end`, and return the new end of the text."""
     span = _sequence_fragment(read, origin, platform, letters, qualities, tally)
     tally[BASES_READ] += read.length
     tally[READS_FORWARD] += read.is_forward
@@ -375,7 +375,7 @@ def write_reads(
         state += GAMMA
         length = _draw_length(scramble_compiled(state), lengths)
         available = 0
-        # Too near to the end of a run there is no read: another place is drawn.
+        # A place too near to the end of a run has no room for a read: another one is drawn.
         while available < lengths[MINIMUM]:
             state += GAMMA
             bits = scramble_compiled(state)
@@ -417,7 +417,7 @@ def write_pairs(
             run = _interval_of(place, origin.run_offsets)
             begin = runs[run, 0] + place - origin.run_offsets[run]
             available = runs[run, 1] - begin
-        # Each mate has a stream of its own: the bits of two states that differ so are unlike.
+        # Each mate has a stream of its own: SplitMix64 makes unlike bits of states that differ so.
         for mate in range(2):
             is_forward = is_first_forward == (mate == 0)
             start = begin if is_forward else begin + template - 1

@@ -1,8 +1,8 @@
 """From a model to a chain: states that emit, transitions between them, and few silent states.
 
 A silent state is eliminated: each way in times each way out, its loop by closure (Durbin and
-others, Biological Sequence Analysis, 1998). It is kept, and ordered, where that would make more
-transitions than it saves, as with the deletions of a profile.
+others, Biological Sequence Analysis, 1998). It is kept, and ordered, where elimination would make
+more transitions than it saves, as with the deletions of a profile.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BEST: Final = Semiring(False)
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A model as programs compute it."""
+    """A model in the form that programs compute."""
 
     name: str
     alphabet: tuple[str, ...]  # The symbols; their codes are the places here
@@ -126,7 +126,7 @@ class _Graph:
         self.back[target].add(source)
 
     def growth(self, node: int) -> int:
-        """Return how many more transitions there are without a silent node."""
+        """Return the number of transitions that eliminating a silent node adds."""
         sources = [one for one in self.back[node] if one not in (_START, node)]
         targets = [one for one in self.out[node] if one not in (_END, node)]
         return len(sources) * len(targets) - len(sources) - len(targets)
@@ -184,7 +184,7 @@ class _Graph:
         """Return the node whose elimination costs least of those that no order has; -1: none."""
         inside = set(nodes)
         while True:
-            # What has no way in or no way out among them is in no cycle.
+            # A node without a way in or a way out among them is in no cycle.
             border = {
                 one
                 for one in inside
@@ -201,9 +201,9 @@ def _order(node: int) -> tuple[bool, int]:
 
 
 def chain_of(model: Model, semiring: Semiring = SUMS, path: str = "<model>") -> Chain:
-    """Return a model as a chain, of the same shape for `SUMS` of all paths and for the `BEST` one.
+    """Return a model as a chain, of the same shape for `SUMS` of all paths and the `BEST` path.
 
-    `ModelError` says that silent states have a loop without an end, or that no state emits.
+    `ModelError` is raised if silent states have an endless loop, or if no state emits.
     """
     graph = _graph_of(model, semiring, path)
     silent = graph.eliminate_silent()
@@ -256,7 +256,7 @@ def _graph_of(model: Model, semiring: Semiring, path: str) -> _Graph:
     for step in model.transitions:
         if step.emission is not None and step.emission not in entered.setdefault(step.target, []):
             entered[step.target].append(step.emission)
-    # What emits on the way into a state is a node of its own, from which the state is entered.
+    # A transition that emits is a node of its own, from which its target is entered.
     nodes: dict[str, int] = {}
     inward: dict[tuple[str, str], int] = {}
     for state in model.states:

@@ -25,7 +25,7 @@ from mummergpu.hmm.language.tables import DOUBLES, EMISSION_ROW, FLOATS
 
 
 class Keeps(IntEnum):
-    """What a run keeps of each symbol, as ``chains/numbers.cuh`` numbers it."""
+    """The data that a run keeps of each symbol, numbered as in ``chains/numbers.cuh``."""
 
     NOTHING = 0
     TRACES = 1
@@ -34,7 +34,7 @@ class Keeps(IntEnum):
 
 
 class DeviceKind(NamedTuple):
-    """What a program for a device computes besides its shape.
+    """The task of a program for a device, which also depends on the shape.
 
     Of `pieces` it leaves all values. With `pair_symbols`, states emit pairs of that many symbols:
     the code of a pair is that of the one before times `pair_symbols`, plus that of the symbol.
@@ -120,7 +120,7 @@ class _Best:
         if self._places is not None and len(values) > 1:
             word, first, _ = self._places[target]
             code.lines.append(f"    found[{word}] |= static_cast<Word>({rank}) << {first};")
-        # What is impossible twice is no number yet that overflows when a state emits.
+        # The sum of two impossible numbers does not overflow yet when a state emits.
         return best if target < self._shape.emitting else self._possible(best)
 
     def emit(self, value: str, node: int) -> str:
@@ -173,7 +173,7 @@ def paths_program(word_bits: int) -> ProgramSource:
 SHARES_PROGRAM: Final = ProgramSource(
     "shares", "chains/shares.cu", constants=(("TOTAL_POWERS", -SMALLEST_TOTAL_POWER),)
 )
-"""The program that makes probabilities of what nodes have from both ends."""
+"""The program that makes probabilities from the nodes' values from both ends."""
 
 
 def _impossible() -> list[str]:

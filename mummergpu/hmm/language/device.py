@@ -32,7 +32,7 @@ from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 _MAX_SYMBOLS: Final = 1 << 31
 _MIN_SYMBOLS: Final = 1 << 16
 _LANE_NODES: Final = 4
-"""About how many nodes of a symbol a lane takes when probabilities are made of their sums."""
+"""About the nodes of a symbol that a lane processes when sums become probabilities."""
 
 
 _NO_VISIT: Final = (1 << 32) - 2
@@ -49,7 +49,7 @@ class PlacedBlock(NamedTuple):
 class DevicePaths(NamedTuple):
     """The scores of best paths, which of the sequences have one, and the runs of these.
 
-    Scores are no numbers where a path has become too bad beside others.
+    Scores are NaN where a path has become too bad compared with others.
     """
 
     scores: Float64Array
@@ -60,7 +60,7 @@ class DevicePaths(NamedTuple):
 class DevicePosteriors(NamedTuple):
     """The scores of sequences, and the runs of the likeliest states or the rows of a table.
 
-    Scores are no numbers where the states of a symbol have no common scale.
+    Scores are NaN where the states of a symbol have no common scale.
     """
 
     scores: Float64Array
@@ -69,9 +69,9 @@ class DevicePosteriors(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The sequences of a launch: how many, and where on the device their arrays are.
+    """The number of sequences of a launch, and the addresses of their arrays on the device.
 
-    What is kept of them has `row_count` rows.
+    The data kept of them has `row_count` rows.
     """
 
     sequences: int
@@ -94,7 +94,7 @@ class DeviceChains(DeviceRunner):
         return is_narrow(shape)
 
     def long_sequence(self, *given: Any) -> LongSequence:
-        """Return a sequence that is computed in pieces; it is given what `LongSequence` is."""
+        """Return a sequence that is computed in pieces; the arguments are `LongSequence`'s."""
         return DeviceLongSequence(self, *given)
 
     def supports(self, shape: Shape) -> bool:
@@ -102,7 +102,7 @@ class DeviceChains(DeviceRunner):
         return is_narrow(shape) or fits_block(shape, self.device.shared_bytes)
 
     def symbols_at_once(self, block: SymbolBlock, symbol_bytes: int) -> int:
-        """Return how many symbols of a block fit the memory, of which each needs some bytes."""
+        """Return the symbols of a block that fit the memory, if each needs `symbol_bytes`."""
         left = (self.memory - block.codes.nbytes) // 2
         return max(_MIN_SYMBOLS, min(_MAX_SYMBOLS, left // max(1, symbol_bytes)))
 
@@ -115,7 +115,7 @@ class DeviceChains(DeviceRunner):
     ) -> Float64Array:
         """Return the logarithms of the sums over all paths of sequences that are not empty.
 
-        They are no numbers where a sum has become too small beside others.
+        They are NaN where a sum has become too small compared with others.
         """
         is_double = self.needs_double(programs.sums) or not is_narrow(programs.chain.shape)
         kind = DeviceKind(True, is_double)
@@ -172,7 +172,7 @@ class DeviceChains(DeviceRunner):
         items = self._items(placed, sequences, True)
         rows, emitting, count = items.row_count, states.size, int(states.max()) + 1
         kept = self.buffer("kept", 8 * rows * emitting)
-        # Each column is scaled: a product of both ends has no more range than a number.
+        # Each column is scaled: a product of both ends has the range of one number only.
         scores = self._run(both[0], DeviceKind(True, True, Keeps.COLUMNS), items, 1, kept)
         back = self._run(both[1], DeviceKind(True, True, Keeps.SHARES), items, 1, kept)
         scores[np.isnan(back) & ~np.isneginf(scores)] = np.nan
@@ -270,6 +270,6 @@ class DeviceChains(DeviceRunner):
 
 
 def _known(scores: Float64Array, lost: BoolArray, offsets: Int64Array) -> Float64Array:
-    """Return scores, but no number for possible sequences of which a part is lost."""
+    """Return scores, but NaN for possible sequences of which a part is lost."""
     is_lost = np.logical_or.reduceat(lost, offsets[:-1]) & ~np.isneginf(scores)
     return np.where(is_lost, np.nan, scores)

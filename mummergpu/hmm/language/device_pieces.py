@@ -109,8 +109,8 @@ class DeviceLongSequence(LongSequence):
         program = device.programs.load(paths_program(bits.word_bits))
         before = device.buffer("before", 4 * count * nodes)
         arguments = (begins, kept, count, nodes, *trace, before)
-        # Which node follows a piece is known when those after it have been walked: so all walk
-        # at once, from each node.
+        # The node after a piece is known only after the later pieces have been walked: so all
+        # pieces are walked at once, from each node.
         device.launcher.launch_on(program, "cross_pieces", count * nodes, arguments)
         crossed = device.fetch(before, count * nodes, np.uint32).reshape(count, nodes)
         last = device.upload("last", ends_of_pieces(crossed, end))

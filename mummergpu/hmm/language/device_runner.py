@@ -41,7 +41,7 @@ class DeviceRunner(StreamWorker):
     programs : Programs
         The programs of the device.
     fallback_count : int
-        How many sequences have been left to the processor: their states have no common scale.
+        The number of sequences left to the processor: their states have no common scale.
     """
 
     fallback_count = 0
@@ -65,7 +65,7 @@ class DeviceRunner(StreamWorker):
         return self.upload("codes", codes, 4)
 
     def numbers(self, tables: ChainTables, kind: DeviceKind, chunk: int) -> tuple[list[int], int]:
-        """Return where numbers of a chain are, and after how many columns they are scaled.
+        """Return the addresses of a chain's numbers, and the columns between two scalings.
 
         `chunk` is that of numbers of 64 bits.
         """

@@ -55,14 +55,14 @@ DEVICE_LONG_SYMBOLS: Final = 1 << 16
 
 PART_SYMBOLS: Final = 1 << 20
 PART_NODES: Final = 32
-"""About how many symbols are computed at once; of a chain of more nodes, the fewer."""
+"""About the symbols computed at once, for up to `PART_NODES` values a column; else fewer."""
 
 MapParts = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Works on parts, in threads or one after the other, as `map` does."""
 
 
 class Evaluation(NamedTuple):
-    """What an algorithm finds in a block."""
+    """The results of an algorithm for a block."""
 
     scores: Float64Array  # (n_sequences,): natural logarithms; -inf for an impossible sequence
     # The paths of states, if they are asked for; an impossible sequence has none.
@@ -131,7 +131,7 @@ def evaluate(
     map_parts: MapParts = map,
     device: DeviceChains | None = None,
 ) -> Evaluation:
-    """Compute what is wanted of an algorithm for all sequences of a block.
+    """Compute the requested results of an algorithm for all sequences of a block.
 
     A device computes scores, paths and posteriors of models that it takes, and the processor the
     rest, with those sequences that have no common scale.
@@ -197,9 +197,9 @@ def parts_of(lengths: Int64Array, at_once: int, longest: int) -> Iterator[Int64A
 
 
 class _Work(ABC):
-    """What is found of a block; parts may be computed side by side, or by `device`.
+    """The results of a block; parts may be computed side by side, or by `device`.
 
-    What a device cannot compute is in `remaining`.
+    Sequences that a device cannot compute are in `remaining`.
     """
 
     device: DeviceChains | None = None
@@ -221,7 +221,7 @@ class _Work(ABC):
 
     @property
     def is_scaled(self) -> bool:
-        """Whether a common scale of all states may do, until one is too far behind."""
+        """Whether a common scale of all states may do, until one state is too small for it."""
         return True
 
     def finish(self) -> Evaluation:
@@ -234,7 +234,7 @@ class _Work(ABC):
 
     @property
     def device_bytes(self) -> int:
-        """About how much memory of a device each symbol needs."""
+        """About the bytes of device memory that each symbol needs."""
         return 1
 
     @property
@@ -269,7 +269,7 @@ class _Work(ABC):
 
     @property
     def make_long(self) -> Callable[..., LongSequence]:
-        """What makes a long sequence of its pieces."""
+        """The constructor of a long sequence."""
         return LongSequence if self.device is None else self.device.long_sequence
 
     def codes_of(self, number: int) -> ByteArray:
@@ -278,7 +278,7 @@ class _Work(ABC):
 
     @property
     def join_nodes(self) -> np.ufunc:
-        """How the values of the nodes of a state are joined, which differ in what they emit."""
+        """The function that joins the values of a state's nodes, which differ in emissions."""
         return np.maximum
 
     def keep_table(self, lanes: Lanes, make: Callable[[slice, int], Float64Array]) -> None:
@@ -291,7 +291,7 @@ class _Work(ABC):
     def table_of(self, nodes: Float64Array) -> Float64Array:
         """Return the logarithms of states, from those of nodes."""
         table = np.full((len(self.model.state_names), nodes.shape[1]), -np.inf)
-        # What is lost is NaN.
+        # Lost values are NaN.
         with np.errstate(invalid="ignore"):
             for node, state in enumerate(self.model.node_states.tolist()):
                 self.join_nodes(table[state], nodes[node], out=table[state])
@@ -577,7 +577,7 @@ class _Posterior(_Sums):
         """Take the posteriors of a sequence; return whether it has a common scale."""
 
         def of_group(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
-            # Only what is wanted is kept of a group: a chromosome has many of them.
+            # Only the requested results of a group are kept: a chromosome has many groups.
             rows = posteriors.of_group(group, self.model.node_states)
             bounds = np.array([0, len(rows)])
             listed = Attribute.TRACEBACK in self.wanted

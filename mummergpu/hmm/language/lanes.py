@@ -1,4 +1,4 @@
-"""Sequences side by side, a lane each, as the programs of `processor_text` take them."""
+"""Sequences side by side, a lane each: the input of the programs of `processor_text`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The recurrence in loops over the transitions, with an exponent for each value.
 
 The programs of `processor_text` have each transition in their text, and one scale for all states
-after a symbol. Here are chains of more transitions, and sequences in which a state falls so far
-behind another that both have no common scale. After a symbol x, each node n has
+after a symbol. The loops are for chains of more transitions, and for sequences in which two states
+differ so much that they have no common scale. After a symbol x, each node n has
 
     sums:        emission[n][x] * sum(value[source] * chance for source, chance in ways_into[n])
     best paths:  emission[n][x] + max(value[source] + chance for source, chance in ways_into[n])
@@ -32,7 +32,7 @@ _REST: Final = (1 << OFFSET_BITS) - 1
 
 
 class Values(NamedTuple):
-    """Numbers and their exponents; the number of what is not 0 is 1 or larger."""
+    """Numbers and their exponents; a number that is not 0 is 1 or larger."""
 
     numbers: Numbers
     exponents: Int64Array
@@ -56,7 +56,7 @@ class Values(NamedTuple):
 
 
 class Keeps(NamedTuple):
-    """What is kept of each row: the columns, those before states emit, the ranks of best ways."""
+    """Whether each row's columns, those before states emit, and ranks of best ways are kept."""
 
     columns: bool
     before: bool
@@ -77,7 +77,7 @@ class _Sums:
         return self._builder.fmul(number, factor), self._builder.add(exponent, more)
 
     def joined(self, found: Any, number: Any, exponent: Any, rank: Any) -> tuple[Any, Any, Any]:
-        """Return the sum of what was found and a value; the smaller one loses what it must."""
+        """Return the sum so far plus a value; the smaller one loses the digits that it must."""
         builder = self._builder
         most = self.whole.call("smax", found[1], exponent)
         one = builder.fmul(found[0], self._power(builder.sub(most, found[1])))
@@ -120,7 +120,7 @@ class _Best:
         return builder.and_(total, whole.constant(_REST)), exponent
 
     def joined(self, found: Any, number: Any, exponent: Any, rank: Any) -> tuple[Any, Any, Any]:
-        """Return the better of what was found and a value, and its rank; the first of two equal."""
+        """Return the better of the best so far and a value, and its rank; ties keep the first."""
         builder = self._builder
         is_better = builder.and_(
             builder.icmp_signed("==", exponent, found[1]),
@@ -181,7 +181,7 @@ def _fill_node(
             numbers.store(value[0], number_registers, at)
             whole.store(value[1], exponent_registers, at)
 
-        # A loop over the ways into the node: what is found so far, joined with source and step.
+        # A loop over the ways into the node: the result so far, joined with source and step.
         begin = builder.block
         head, body, after = (builder.append_basic_block(one) for one in ("head", "way", "joined"))
         builder.branch(head)
@@ -236,7 +236,7 @@ def _fill_node(
 
 fill_node = cast(Any, intrinsic(_fill_node))
 """Called with the arrays of values, sources, steps and emissions, the symbols and ranks of rows;
-the first way and what follows the last; where the values of sources begin, where those before and
+the first way and the end of the ways; where the values of sources begin, where those before and
 after the symbol go; where the emissions of the node begin, the row, and where the rank goes."""
 
 

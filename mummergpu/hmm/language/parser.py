@@ -1,7 +1,7 @@
 """The parser of the language of hidden Markov models (Cartey, HMMingbird, 2011; see the docs).
 
-It is one of recursive descent, and reads each body of a ``for`` once for every value: so what
-follows has only plain names.
+It uses recursive descent, and reads each body of a ``for`` once for every value: so the later
+steps have only plain names.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _MAX_DIGITS: Final = 9
 
 
 def parse_program(text: str, path: str = "<text>") -> Program:
-    """Parse a program; `ModelError` has the line, the column and what was expected."""
+    """Parse a program; `ModelError` has the line, the column and the expected word."""
     return _Parser(text, path).program()
 
 
@@ -139,7 +139,7 @@ class _Words:
 
 
 class _Declarations:
-    """What has been declared of a model so far."""
+    """The declarations of a model so far."""
 
     def __init__(self) -> None:
         self.alphabet: tuple[str, ...] = ()
@@ -344,7 +344,7 @@ class _Parser(_Words):
         return float(self.take().text)
 
     def _checked(self, name: Token, found: _Declarations) -> Model:
-        """Return a model, or say what is missing or contradicts itself."""
+        """Return a model, or raise an error about a missing or contradictory declaration."""
         if not found.alphabet:
             self.fail(f"the model '{name.text}' has no alphabet", name)
         if "startstate" not in found.ends:
@@ -377,7 +377,7 @@ class _Parser(_Words):
         )
 
     def _unusual_sums(self, found: _Declarations) -> Iterator[tuple[RowSum, int]]:
-        """Yield the rows that do not sum to 1, and their lines; refuse those of much more."""
+        """Yield the rows that do not sum to 1, and their lines; refuse much larger sums."""
         rows = {
             f"probabilities of {name}": (list(values), token)
             for name, (values, token) in found.emissions.items()

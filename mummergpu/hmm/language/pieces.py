@@ -1,4 +1,4 @@
-"""Long sequences in pieces: what a piece does to each state, then all pieces at once.
+"""Long sequences in pieces: the operator of each piece, then all pieces at once.
 
 A piece is an operator from the states before it to those after it. Operators of few states are
 computed side by side, a lane for each state that a piece may begin in, and joined one after the
@@ -64,7 +64,7 @@ class Piece(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many symbols it has."""
+        """The number of its symbols."""
         return self.end - self.begin
 
 
@@ -77,16 +77,16 @@ class Borders(NamedTuple):
     """The values after each piece."""
 
     values: Numbers  # (n_pieces, n_nodes): the values of states
-    # (n_pieces,): what was taken off them: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
+    # (n_pieces,): their offsets: exponents of 2, or multiples of 2**`OFFSET_BITS` units.
     # If each value has one, the shape is (n_pieces, n_nodes).
     totals: Int64Array
 
 
 class Operators(NamedTuple):
-    """What pieces do to a path that begins in each place."""
+    """The operators of pieces: their effect on a path that begins in each place."""
 
     values: Numbers  # (n_pieces, n_places, n_nodes): the values of states after the piece
-    offsets: Int64Array  # (n_pieces, n_places): what was taken off them
+    offsets: Int64Array  # (n_pieces, n_places): their offsets, as in `Borders`
 
 
 class LongSequence:
@@ -123,7 +123,7 @@ class LongSequence:
         return pieces_of(self._codes.size, self.piece_symbols)
 
     def _emitted(self, begin: int, end: int) -> ByteArray:
-        """Return the codes of what states emit at some symbols."""
+        """Return the codes of the states' emissions at some symbols."""
         codes, symbols = self._codes[begin:end], self._pair_symbols
         if not symbols:
             return codes
@@ -144,14 +144,14 @@ class LongSequence:
         before = np.array(numbers) - 1
         values, totals = (one[before] for one in self._borders)
         if not self._programs.is_exact:
-            # Nothing has been taken off since.
+            # The offsets since then are 0.
             totals = np.zeros((before.size, 1), dtype=np.int64)
         return np.append(values, totals.view(values.dtype), axis=1)
 
     def score(self) -> tuple[float, int]:
         """Return the logarithm of the sum or the best path, and the state that this ends in.
 
-        It is NaN where a sum or a path has become too small beside others.
+        It is NaN where a sum or a path has become too small compared with others.
         """
         values, totals = self._borders.values[-1:], self._borders.totals[-1:].reshape(1, -1)
         column = np.append(values, totals.view(values.dtype), axis=1)
@@ -315,7 +315,7 @@ class LongSequence:
 
 
 def _taken_apart(slots: Numbers) -> tuple[Numbers, Int64Array]:
-    """Return the values of slots, and what was taken off them."""
+    """Return the values of slots, and their offsets."""
     offsets = np.ascontiguousarray(slots[:, -1]).view(np.int64)
     return np.ascontiguousarray(slots[:, :-1]), offsets
 
@@ -355,7 +355,7 @@ def _join_sums(
                     power = max(-2000, exponents[piece, place] - most)
                     total += math.ldexp(own[place] * operators[piece, place, node], power)
                     is_reached = True
-            # What has become 0 is too small, too.
+            # A value that has become 0 is too small, too.
             values[piece + 1, node] = _LEAST if is_reached and total < _LEAST else total
             if total > top:
                 top = total
@@ -382,7 +382,7 @@ def _join_best(
         for node in range(places.size):
             own[places[node]] = max(own[places[node]], values[piece, node])
         most, some, top = 0, False, IMPOSSIBLE
-        # That of an operator is among the totals then, too.
+        # The totals by then include the `LOST` of an operator, too.
         is_lost = totals[piece] > LOST // 2
         for place in range(own.size):
             if own[place] > dead:
@@ -393,7 +393,7 @@ def _join_best(
             for place in range(own.size):
                 way = operators[piece, place, node]
                 if own[place] > dead and way > dead:
-                    # No less than an impossible path.
+                    # Never below the value of an impossible path.
                     less = max(IMPOSSIBLE >> OFFSET_BITS, offsets[piece, place] - most)
                     best = max(best, own[place] + way + (less << OFFSET_BITS))
                     is_reached = True
@@ -528,7 +528,7 @@ class CodedChain:
     ) -> LongSequence:
         """Return a sequence, whose pairs of symbols the nodes emit, as `make` makes it."""
         symbols, count = self.states.shape
-        # What follows a node depends on its place alone.
+        # The nodes after a node depend on its place alone.
         places = np.arange(count * count) // count
         return make(self.programs(sums), codes, sums, map_pieces, places, symbols)
 
@@ -544,7 +544,7 @@ class CodedChain:
 
 
 def coded_chain(chain: Chain) -> CodedChain | None:
-    """Return a chain with places, or None where that is not possible or not worth it.
+    """Return a chain with places, or None where that is impossible or not worth it.
 
     All states must be the same to end in, and no silent state may be passed.
     """

@@ -32,7 +32,7 @@ def plan7_model(profile: Profile, length: int) -> Model:
     ``M[k]``, ``I[k]`` and ``D[k]`` are those of node k. There may be several alignments, and each
     may begin and end at any node.
     """
-    # A sequence of the null model goes on with `stays`; the model stays outside the nodes longer.
+    # The null model continues with the chance `stays`; the model stays outside the nodes longer.
     stays, loop = length / (length + 1), length / (length + 3)
     codes = [SYMBOLS.index(letter) for letter in LETTERS]
     odds = np.exp(match_scores(profile.matches)[:, codes].astype(np.float64)) / stays

@@ -1,4 +1,4 @@
-"""Posterior probabilities: products of what states have from both ends of a sequence."""
+"""Posterior probabilities: products of the states' values from both ends of a sequence."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_index, jit
 
 PIECE_VALUES: Final = 1 << 19
-"""About how many values of states a piece of a long sequence has from one end."""
+"""About the number of state values of a piece of a long sequence, from one end."""
 
 _POWERS: Final = np.append(2.0 ** -np.arange(1022.0), 0.0)
-"""Factors of values by how many powers of 2 they are smaller; the last is 0."""
+"""Powers of 2 by their negative exponents; the last is 0."""
 
 _SPARE: Final = 160
 """No exponent of a product is so far above the largest one at another symbol: the sums of products
@@ -30,7 +30,7 @@ _NEVER: Final = -(1 << 60)
 _SMALLEST_TOTAL: Final = 2.0**SMALLEST_TOTAL_POWER
 
 MAX_WHOLE_VALUES: Final = 1 << 22
-"""How many values of states a sequence has that is computed whole: half a gigabyte."""
+"""The most state values of a sequence that is computed whole: half a gigabyte."""
 
 
 class _OneEnd(LongSequence):
@@ -41,7 +41,7 @@ class _OneEnd(LongSequence):
     ) -> None:
         super().__init__(programs, codes, True, map_pieces)
         self._cut = pieces
-        # Now: in a thread that has a group of pieces, this would wait for other threads.
+        # Computed here: in a thread with a group of pieces, this would wait for other threads.
         _ = self._borders
 
     @cached_property
@@ -58,7 +58,7 @@ class _OneEnd(LongSequence):
 class LongPosteriors:
     """The posterior probabilities of a long sequence, from both ends of each of its pieces.
 
-    Whole, each symbol would need two values of each state, in each lane.
+    Computed whole, each symbol would need two values of each state, in each lane.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ def write_posteriors(
     """Write the probabilities of the states of each symbol: products of both ends, that sum to 1.
 
     The rows of the second columns are in the other order. Those of a symbol are NaN without
-    a path, and where a sum has become too small beside others.
+    a path, and where a sum has become too small compared with others.
     """
     exact_nodes = programs.chain.shape.nodes if programs.is_exact else 0
     forward, backward = (Values(one, one.view(np.int64)) for one in both)

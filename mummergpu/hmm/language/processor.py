@@ -51,7 +51,7 @@ class ChainPrograms:
     """
 
     is_exact = False
-    """Whether each value has an exponent of its own, so that none is lost beside others."""
+    """Whether each value has an exponent of its own, so that no small value is lost."""
 
     def __init__(self, chain: Chain) -> None:
         self.chain = chain
@@ -60,17 +60,17 @@ class ChainPrograms:
 
     @classmethod
     def of(cls, chain: Chain) -> ChainPrograms:
-        """Return the programs of a chain, or what computes it without a program of its own."""
+        """Return the programs of a chain: unrolled, or in loops if it has many transitions."""
         return cls(chain) if chain.shape.is_unrolled else LoopedPrograms(chain)
 
     @property
     def values_of_column(self) -> int:
-        """How many numbers a column has in a lane, but for a common exponent."""
+        """The numbers of a column in a lane, without a common exponent."""
         return self.width - (not self.is_exact)
 
     @cached_property
     def exact(self) -> ChainPrograms:
-        """What computes the chain with an exponent for each value."""
+        """The programs of the chain with an exponent for each value."""
         return self if self.is_exact else LoopedPrograms(self.chain)
 
     @cached_property
@@ -81,7 +81,7 @@ class ChainPrograms:
 
     @cached_property
     def trace_tables(self) -> TraceTables:
-        """What walks best paths backwards."""
+        """The tables for walking best paths backwards."""
         return trace_tables(self.chain, self.trace_bits)
 
     @cached_property
@@ -166,7 +166,7 @@ class LoopedPrograms(ChainPrograms):
         computed: Computed,
     ) -> None:
         if kind.sums not in self._values:
-            # What a silent node emits changes nothing.
+            # The emission of a silent node changes nothing.
             nothing = np.full_like(tables.emissions[:1], 1 if kind.sums else 0)
             emissions = np.append(tables.emissions, nothing, axis=0)
             self._values[kind.sums] = Values.of(tables.numbers), Values.of(emissions)
@@ -182,7 +182,7 @@ class LoopedPrograms(ChainPrograms):
 def sum_scores(programs: ChainPrograms, states: Numbers) -> Float64Array:
     """Return the logarithms of the sums over all paths, from columns after sequences.
 
-    They are NaN where a sum has become too small beside others.
+    They are NaN where a sum has become too small compared with others.
     """
     with np.errstate(divide="ignore"):
         if programs.is_exact:
@@ -213,7 +213,7 @@ def best_ends(programs: ChainPrograms, states: Numbers) -> tuple[Float64Array, I
 def in_one_scale(values: Int64Array, exponents: Int64Array) -> Int64Array:
     """Return logarithms whose exponents are those of the largest of each column, to compare them.
 
-    What is far below it is impossible.
+    Values far below it are impossible.
     """
     less = exponents - exponents.max(axis=1, keepdims=True)
     found: Int64Array = values + (np.maximum(less, IMPOSSIBLE >> OFFSET_BITS) << OFFSET_BITS)

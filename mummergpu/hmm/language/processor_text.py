@@ -2,9 +2,9 @@
 
 A program runs segments: some columns of a group of `LANES` sequences, from the start of paths
 or from the values after another segment. Sums are doubles that are scaled now and then, their
-exponents counted; one that has become too small beside the others is NaN from then on, as is what
-it is added to. The best paths have integers, logarithms in units of 2**-`LOG_BITS`, so that
-sums in any order are equal.
+exponents counted; one that has become too small compared with the others is NaN from then on, and
+so is every sum with it. The best paths are integers, logarithms in units of 2**-`LOG_BITS`, so
+that sums in any order are equal.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mummergpu.hmm.language.recurrence import Shape, TraceBits, after, column
 LANES: Final = 8
 LOG_BITS: Final = 34
 IMPOSSIBLE: Final = -(1 << 60)
-"""The logarithm of 0; what is less than half of it is none either."""
+"""The logarithm of 0; numbers below half of it are impossible, too."""
 OFFSET_BITS: Final = 16
-"""The values that are taken off the best paths are multiples of a power of two."""
+"""The offsets of best paths are multiples of 2 to this power."""
 LEAST_POSSIBLE: Final = IMPOSSIBLE + (1 << 58)
 """Between two scalings no impossible path comes so far, and no other falls so far."""
 LOST: Final = 1 << 61
-"""What is taken off the best paths where one has become too bad beside others, or near that."""
+"""The offset of best paths where one has become too bad compared with others, or nearly so."""
 
 SMALLEST_POWER: Final = -584
 """The power of two of the smallest sum that is kept, where the largest is about 1."""
@@ -33,11 +33,11 @@ SMALLEST_TOTAL_POWER: Final = -900
 """That of the smallest total of products from both ends, whose parts have all their digits."""
 
 SEGMENT_NUMBERS: Final = 3
-"""Of a segment: its first row of symbols, how many, and the slot it goes on from (-1: none)."""
+"""Of a segment: its first row of symbols, the rows, and the slot it continues (-1: none)."""
 
 
 class Kept(IntFlag):
-    """What a program keeps of each column besides the last one."""
+    """The data that a program keeps of each column besides the last one."""
 
     NOTHING = 0
     COLUMN = 1
@@ -49,7 +49,7 @@ class Kept(IntFlag):
 
 
 class ProgramKind(NamedTuple):
-    """What a program computes besides its shape."""
+    """The task of a program, which also depends on the shape."""
 
     sums: bool
     kept: Kept = Kept.NOTHING
@@ -157,7 +157,7 @@ class _Sums:
         return found, text.value(f"add {_INTEGERS} {offset}, {taken}")
 
     def _known(self, factor: str, values: Sequence[str], most: str) -> str:
-        """Return a factor, or NaN if a value is not 0 and too small beside the largest."""
+        """Return a factor, or NaN if a value is not 0 but too small compared with the largest."""
         text, name, least = self.text, f"llvm.smin.v{LANES}i64", ""
         for value in values:
             bits = text.value(f"bitcast {self.vector} {value} to {_INTEGERS}")
@@ -244,7 +244,7 @@ class _Best:
             lower = text.value(f"sub {_INTEGERS} {value}, {less}")
             impossible = _all(str(IMPOSSIBLE), "i64")
             found.append(self._chosen(self._alive(value), lower, impossible, _INTEGERS))
-            # Possible, and no more alive: between two bounds, as one unsigned number.
+            # Possible, but no longer alive: between two bounds, as one unsigned number.
             above = text.value(f"sub {_INTEGERS} {value}, {_all(str(LEAST_POSSIBLE), 'i64')}")
             limit = _all(str(IMPOSSIBLE // 2 - LEAST_POSSIBLE + 1), "i64")
             is_lost = text.value(f"icmp ult {_INTEGERS} {above}, {limit}")
@@ -423,7 +423,7 @@ class _Printer:
         )
 
     def _load_emissions(self, row: str) -> None:
-        """Load what each state emits of the symbols of a row."""
+        """Load the emissions of each state for the symbols of a row."""
         text, numbers = self._text, self._numbers
         address = text.value(f"getelementptr <{LANES} x i8>, ptr %symbols, i64 {row}")
         small = text.value(f"load <{LANES} x i8>, ptr {address}, align 1")
@@ -458,7 +458,7 @@ class _Printer:
         self._text.add(f"  store {kind} {value}, ptr {address}, align 1")
 
     def _keep(self, row: str, values: Sequence[str], offset: str) -> None:
-        """Store what is kept of a column."""
+        """Store the data to keep of a column."""
         kept, shape = self._kind.kept, self._shape
         if kept & (Kept.COLUMN | Kept.BEFORE):
             shown = list(values)

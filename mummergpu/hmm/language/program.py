@@ -1,4 +1,4 @@
-"""What a program says: models, and what is printed of which algorithm."""
+"""The content of a program: models, and the results of algorithms to print."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LACK: Final = 1e-3
 
 
 class Algorithm(Enum):
-    """What is computed of a model and a sequence."""
+    """An algorithm for a model and a sequence."""
 
     VITERBI = "viterbi"
     FORWARD = "forward"
@@ -25,7 +25,7 @@ class Algorithm(Enum):
 
 
 class Attribute(Enum):
-    """What is printed of an algorithm: `TABLE` is the whole table, ``score&``."""
+    """A printed result of an algorithm: `TABLE` is the whole table, ``score&``."""
 
     SCORE = "score"
     TRACEBACK = "traceback"
@@ -59,7 +59,7 @@ class Transition(NamedTuple):
 
 
 class RowSum(NamedTuple):
-    """The sum of a row of probabilities, and what the row is called."""
+    """The sum of a row of probabilities, and the name of the row."""
 
     row: str
     total: float
@@ -69,7 +69,7 @@ class RowSum(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it is no rounding of 1."""
+        """Whether it is more than rounding explains."""
         return self.total > MAX_SUM
 
     @property
@@ -119,7 +119,7 @@ class Printed(NamedTuple):
 
 @frozen
 class Program:
-    """Models by their names, and what is printed, in the order of the program."""
+    """Models by their names, and the printed results in the order of the program."""
 
     models: dict[str, Model] = field(default_factory=dict)
     printed: tuple[Printed, ...] = ()

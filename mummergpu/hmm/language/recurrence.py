@@ -16,11 +16,11 @@ MAX_UNROLLED: Final = 128
 
 
 class Shape(NamedTuple):
-    """The structure of a chain, without its probabilities: what a program depends on."""
+    """The structure of a chain without its probabilities, on which a program depends."""
 
     # The number of the emission of each state that emits; these states come first.
     emissions: tuple[int, ...]
-    silent: int  # How many states follow that are silent, each after those with transitions to it
+    silent: int  # The number of silent states, which follow, each after its silent sources
     # The source and the target of each transition, ordered by target and then by source. The value
     # of a target that emits comes from sources before the symbol; that of a silent one from sources
     # after it.
@@ -28,17 +28,17 @@ class Shape(NamedTuple):
 
     @property
     def emitting(self) -> int:
-        """How many states emit."""
+        """The number of states that emit."""
         return len(self.emissions)
 
     @property
     def nodes(self) -> int:
-        """How many states there are."""
+        """The number of states."""
         return len(self.emissions) + self.silent
 
     @property
     def emission_count(self) -> int:
-        """How many emissions there are."""
+        """The number of emissions."""
         return 1 + max(self.emissions, default=-1)
 
     @property
@@ -55,10 +55,10 @@ class Shape(NamedTuple):
 
 
 class Arithmetic(Protocol[Value]):
-    """What values of states are, and how they are computed."""
+    """The values of states, and the operations on them."""
 
     def along(self, value: Value, step: int) -> Value:
-        """Return a value after the transition of a number."""
+        """Return a value after the transition with the number `step`."""
 
     def join(self, values: Sequence[Value], target: int) -> Value:
         """Return the value of a state from those of all ways into it, the preferred one first."""
@@ -73,7 +73,7 @@ def column(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value])
 
 
 def joined(shape: Shape, arithmetic: Arithmetic[Value], before: Sequence[Value]) -> list[Value]:
-    """Return the values of the states that emit before they do, from those of all states."""
+    """Return the values of emitting states before they emit, from those of all states."""
     into = shape.into()
     found: list[Value] = []
     for node in range(shape.emitting):
@@ -101,9 +101,9 @@ def with_silent(
 
 
 class TraceBits(NamedTuple):
-    """Where the bits of each state lie that number the best way into it."""
+    """The places of the bits that number the best way into each state."""
 
-    # The word of each state, the first bit in it, and how many bits.
+    # The word of each state, its first bit there, and its number of bits.
     places: tuple[tuple[int, int, int], ...]
     words: int
     word_bits: int  # The bits of a word: 8, 16 or 64

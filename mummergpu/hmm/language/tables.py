@@ -1,4 +1,4 @@
-"""The numbers of a chain, as the programs of a processor or a device take them."""
+"""The numbers of a chain for the programs of a processor or a device."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ class ChainTables(NamedTuple):
     # (n_emissions, EMISSION_ROW): the probabilities of symbols; after them 1 for the padding.
     emissions: Numbers
     end: Numbers  # The probabilities of the end
-    # After how many columns values have to be scaled; 0 if sums may be too small for doubles after
-    # a single one.
+    # The columns between two scalings of values; 0 if sums may be too small for doubles after a
+    # single one.
     chunk: int
-    float_chunk: int = 0  # The same of floats
+    float_chunk: int = 0  # The same for floats
 
 
 def sum_tables(chain: Chain) -> ChainTables:
@@ -117,7 +117,7 @@ def log_units(values: Float64Array) -> Int64Array:
 
 
 def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
-    """Return natural logarithms of values and of what was taken off them.
+    """Return the natural logarithms of values with their offsets.
 
     They are -inf where no path is possible, and NaN where one may be lost.
     """
@@ -128,7 +128,7 @@ def log_of_units(values: Int64Array, offsets: Int64Array) -> Float64Array:
 
 
 class _Extremes(NamedTuple):
-    """The logarithms of the smallest and the largest of some numbers and 1; 0 is not counted."""
+    """The logarithms of the least and the greatest of some numbers and 1, without zeros."""
 
     min_log: float
     max_log: float
@@ -142,11 +142,11 @@ class _Extremes(NamedTuple):
 
 
 def _chunk(chain: Chain, limits: NumberRange) -> int:
-    """Return after how many columns sums are scaled, so that none gets lost that is not seen.
+    """Return the number of columns between two scalings of sums, so that every loss is noticed.
 
     After each scaling a value is 0, or at least the smallest that is kept, where the largest is
     about 1. Up to the next one no product may be too small for a number, nor become so when it is
-    scaled: then what is less than the smallest that is kept can be told apart from 0.
+    scaled: then a value below the smallest that is kept can be distinguished from 0.
     """
     kept, room = -limits.kept * _LOG_2, (limits.kept - limits.least) * _LOG_2
     start, end = _Extremes.of(chain.start), _Extremes.of(chain.end)
@@ -169,9 +169,9 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
 
 
 class _Factors(NamedTuple):
-    """What values are multiplied with: chances of steps, and what states emit.
+    """The factors of values: chances of steps, and emissions.
 
-    The falls are logarithms, by what they are below 1; emissions have only extremes.
+    The falls are negative logarithms of chances; emissions have only extremes.
     """
 
     chances: Float64Array
@@ -195,7 +195,7 @@ class _Factors(NamedTuple):
 def _add_column(
     shape: ShapeArrays, factors: _Factors, before: int, falls: Float64Array, sums: Float64Array
 ) -> None:
-    """Write by what values after a further column are below 1 at most, and the largest sums.
+    """Write the largest falls below 1 of values after a further column, and the largest sums.
 
     The falls are those of single paths. Rows of both arrays take turns, as `before` says.
     """

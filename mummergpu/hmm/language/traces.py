@@ -24,7 +24,7 @@ class Runs(NamedTuple):
 
 
 class TraceTables(NamedTuple):
-    """A chain as `steps_of` walks it backwards."""
+    """A chain in the form in which `steps_of` walks it backwards."""
 
     # (n_nodes,): where the bits of each node lie.
     words: Int64Array
@@ -87,7 +87,7 @@ def trace_tables(chain: Chain, bits: TraceBits) -> TraceTables:
 
 
 class LanePlaces(NamedTuple):
-    """Where the bits of sequences lie: their first rows, lanes and lengths, and their last nodes.
+    """The places of the bits of sequences: first rows, lanes and lengths; and their last nodes.
 
     A row has a word for each of `LANES` lanes, and so has each further word.
     """
@@ -275,7 +275,7 @@ def _fill_runs(
 def joined_runs(parts: list[tuple[Int64Array, Runs]], count: int) -> Runs:
     """Return the runs of parts of sequences in the order of all `count` sequences."""
     for numbers, runs in parts:
-        # Those of one part that has all are not copied: of a chromosome they may have gigabytes.
+        # A single part with all runs is not copied: a chromosome's runs may have gigabytes.
         if is_every(numbers, count):
             return runs
     counts = np.zeros(count, dtype=np.int64)
@@ -313,12 +313,12 @@ def some_runs(part: tuple[Int64Array, Runs], chosen: BoolArray) -> tuple[Int64Ar
 
 
 class NodeVisits(NamedTuple):
-    """What a node after a symbol stands for."""
+    """The visits that nodes stand for after symbols."""
 
     codes: ByteArray
     # The visit of each node after each symbol, `width` of a symbol; of `width` 0, of each node.
     table: Int64Array
-    width: int  # How many nodes a symbol has
+    width: int  # The nodes of a symbol
 
 
 def has_node_paths(chain: Chain) -> bool:
@@ -347,10 +347,10 @@ def walk_pieces(
     guessed: Int64Array,
     path: ByteArray,
 ) -> WalkedPieces:
-    """Write the nodes of pieces into `path`, from those that are likely after them.
+    """Write the nodes of pieces into `path`, from a guess of the node after each.
 
-    All pieces are walked at the same time; `settle` walks again what was guessed wrong, up to where
-    both ways are one.
+    All pieces are walked at the same time; `settle` walks those with a wrong guess again, up to
+    where both paths join.
     """
     words = bits.reshape(bits.shape[0], -1)
     before = guessed.copy()
@@ -359,7 +359,7 @@ def walk_pieces(
 
 
 def settle(groups: list[WalkedPieces], tables: TraceTables, end: int, path: ByteArray) -> None:
-    """Walk again what was walked from a node that the path does not go through."""
+    """Walk the pieces again that were walked from a node which is not on the path."""
     for group in reversed(groups):
         for lane in reversed(range(group.begins.size)):
             if end != group.guessed[lane]:
@@ -413,7 +413,7 @@ def _walk_again(
 
 
 class Stretches(NamedTuple):
-    """Parts of a path, one after the other: how many runs each has, its first and last visit."""
+    """Successive parts of a path: the number of runs, the first and the last visit of each."""
 
     run_counts: Int64Array
     firsts: Int64Array
@@ -427,7 +427,7 @@ def stretches_of(stretches: Iterable[tuple[int, int, int]]) -> Stretches:
 
 
 def stretch_of(path: ByteArray, visits: NodeVisits, begin: int, end: int) -> tuple[int, int, int]:
-    """Return how many runs a part has that is not empty, its first and its last visit."""
+    """Return the number of runs, the first and the last visit of a part that is not empty."""
     count = _count_runs(path, visits, begin, end)
     first, last = (_visit_at(path, visits, at) for at in (begin, end - 1))
     return count, first, last
@@ -438,9 +438,9 @@ def _visit_at(path: ByteArray, visits: NodeVisits, at: int) -> int:
 
 
 class RunPlaces(NamedTuple):
-    """Where the runs of each stretch go, whether the first goes on with that before, and how many.
+    """The places of each stretch's runs, whether its first continues the last, and their number.
 
-    All runs have places of their own but those that go on.
+    Each run has a place of its own, except those that continue the run before.
     """
 
     firsts: Int64Array
@@ -456,7 +456,7 @@ def run_places(stretches: Stretches) -> RunPlaces:
 
 
 def add_joined(runs: Runs, places: RunPlaces, lengths: Int64Array) -> None:
-    """Add the lengths of first runs that go on with the run before them to that."""
+    """Add the length of each first run that continues the run before it to that run."""
     np.add.at(runs.lengths, places.firsts[places.joins], lengths[places.joins])
 
 

@@ -1,4 +1,4 @@
-"""The tables of chains of many states, as ``kernels/chains/wide_chain.cu`` takes them.
+"""The tables of chains of many states for ``kernels/chains/wide_chain.cu``.
 
 The states lie in the memory of a block, which runs a sequence. Those that emit are computed side by
 side, in slices of a warp's lanes. Each unit waits for the ones before it: a silent state, or one
@@ -27,7 +27,7 @@ _MAX_LANE_WAYS: Final = 32
 """More ways into a state, and many more than others have, are shared by all threads."""
 _MAX_WAYS: Final = 1 << 16
 _WARP_NODES: Final = 256
-"""About how many states a warp shares."""
+"""About the number of states that a warp shares."""
 _MAX_WARPS: Final = 8
 _WARP_BYTES: Final = 32
 """The bytes that each possible warp shares with the others."""
@@ -41,7 +41,7 @@ class WideTables(NamedTuple):
     lane_steps : ndarray of int64
         The step of each lane of the rows of slices; -1: none.
     unit_count, units_emitting : int
-        How many units there are, and how many of them emit.
+        The number of units, and of those that emit.
     """
 
     slice_rows: UInt32Array

@@ -69,7 +69,7 @@ class ProfileBench:
         """Compile all that the policies need, several at a time; for the processor, nothing."""
 
     def load(self, policy: str, profile: bool = False) -> None:
-        """Make ready for runs of a policy, and warm up."""
+        """Prepare runs of a policy, and warm up."""
         chosen = policy_of(policy)
         assert isinstance(chosen, ProcessorPolicy)
         registers = chosen.registers or None
@@ -77,7 +77,7 @@ class ProfileBench:
         self._work(self._data.block, self._parts[0])
 
     def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
-        """Return the scores of a run, its seconds, its kernels, and how many were left."""
+        """Return a run's scores, seconds and kernels, and the proteins left to another filter."""
 
         def timed(part: tuple[int, int]) -> tuple[Int64Array, float]:
             began = time.perf_counter()
@@ -88,7 +88,7 @@ class ProfileBench:
         return scores, {"filter": sum(seconds for _, seconds in found)}, {}, 0
 
     def run(self, planned: PlannedRun, position: int) -> ProfileRun:
-        """Make a run of the policy that is loaded; what it finds is hashed after it."""
+        """Make a run of the loaded policy; its results are hashed afterwards."""
         began = time.perf_counter()
         scores, seconds, kernels, again = self.measured()
         seconds["search"] = time.perf_counter() - began
@@ -116,7 +116,7 @@ class ProfileBench:
         return "finds other scores than the filter of the processor; please report this"
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Release the resources."""
 
 
 class DeviceBench(ProfileBench):
@@ -142,7 +142,7 @@ class DeviceBench(ProfileBench):
         list(self._executor.map(self._scores.programs.cubin, programs))
 
     def load(self, policy: str, profile: bool = False) -> None:
-        """Upload what a policy needs, and run it once."""
+        """Upload the data of a policy, and run it once."""
         self._prepared = self._scores.prepare(device_policy_of(policy))
         self._scores.run(self._prepared)
 
@@ -174,7 +174,7 @@ class ProfileMachine:
     """The backend of a study of profiles; it is a context manager.
 
     `backend` is ``cpu`` or ``cuda``. If a device is asked for and is not available, entering raises
-    `BackendError`; `notice` receives what ``auto`` lacks.
+    `BackendError`; `notice` receives the reason why ``auto`` does not use one.
     """
 
     def __init__(self, options: DeviceOptions, notice: Callable[[str], None]) -> None:
@@ -223,7 +223,7 @@ class ProfileMachine:
 
 @frozen
 class ProfileSweepOptions:
-    """What a sweep measures, and how often: as `layout_sweep.SweepOptions`."""
+    """The policies that a sweep measures, and the runs: as `layout_sweep.SweepOptions`."""
 
     policies: tuple[str, ...]
     runs: int = 5
@@ -238,7 +238,7 @@ def sweep(
     folder: Path,
     progress: Messages,
 ) -> int:
-    """Measure policies on a data set; return how many runs were made now.
+    """Measure policies on a data set; return the number of new runs.
 
     Policies that a profile does not fit are left out. `InputError` is raised if the folder holds a
     sweep of something else, and `BackendError` if scores differ from those of the processor.

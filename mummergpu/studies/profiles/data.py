@@ -25,17 +25,17 @@ from mummergpu.runtime.frozen import frozen
 MapFunction = Callable[..., Iterable[Any]]
 
 _PART_RESIDUES: Final = 1 << 18
-"""About how many residues a task of the processor compares."""
+"""About the number of residues that a task of the processor compares."""
 
 
 @frozen
 class ProfileData:
-    """What the runs of a study compare: a profile and proteins, none empty or with marks."""
+    """The input of a study's runs: a profile and proteins, none empty or with marks."""
 
     name: str
     filter: ProfileFilter
     block: ProteinBlock
-    # The proteins that were left out, because only HMMER's own arithmetic knows their marks.
+    # The proteins that were left out, because only HMMER's own arithmetic handles their marks.
     left_out: int = 0
 
     @property
@@ -76,7 +76,7 @@ class ProfileData:
             )
 
     def settled(self, kind: str, scores: Int64Array) -> Int64Array:
-        """Return scores as far as decisions depend on them; `kind` is a letter: S, M or V.
+        """Return scores, clipped where no decision depends on them; `kind` is S, M or V.
 
         A device gives up a little earlier than the processor, and no cell of it falls as low.
         """
@@ -131,7 +131,7 @@ def processor_scores(
 ) -> Callable[[ProteinBlock, tuple[int, int]], Int64Array]:
     """Return a function for the scores of a range of proteins, by a filter of the processor.
 
-    `registers` is how many a part of SSV's row may have; None: as a search has them.
+    `registers` is the most that a part of SSV's row may have; None: as in a search.
     """
     if kind == "V":
 
@@ -167,8 +167,8 @@ def read_profile_data(
 ) -> list[ProfileData]:
     """Return a data set for each profile of a file, with all proteins of some files.
 
-    `InputError` says that a file cannot be read, is not valid or has nothing to measure with;
-    `OptionError` that filters of 16 bits do not suit a profile.
+    `InputError` is raised if a file cannot be read, is not valid or has nothing to measure with;
+    `OptionError` if filters of 16 bits do not suit a profile.
     """
     rules = ProteinRules(any_letters=any_letters, no_empty=True)
     blocks = [*ProteinFiles(proteins, rules).blocks(warn=warn)]

@@ -48,7 +48,7 @@ from mummergpu.studies.profiles.data import ProfileData
 from mummergpu.studies.profiles.policies import DevicePolicy
 
 AGAIN: Final = RowPolicy()
-"""Compares what tiles leave: Viterbi with a warp a sequence, as searches have it."""
+"""Compares the proteins that tiles leave: Viterbi with a warp a sequence, as in searches."""
 
 _RESIDENT_THREADS: Final = 2048
 """Of a multiprocessor."""
@@ -65,7 +65,7 @@ class Layout(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """What a run launches: the kernel, and what it needs besides the proteins."""
+    """The kernel that a run launches, and its arguments besides the proteins."""
 
     program: Program
     kernel: str
@@ -75,9 +75,9 @@ class Launch(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What a run found: a score for each protein as read, and the milliseconds by kernel.
+    """The results of a run: a score for each protein as read, and the milliseconds by kernel.
 
-    `again` is how many proteins tiles left to another filter.
+    `again` is the number of proteins that tiles left to another filter.
     """
 
     scores: Int64Array
@@ -88,7 +88,7 @@ class Scored(NamedTuple):
 class DeviceScores:
     """A profile and proteins on a device, which is current while this is used.
 
-    Nothing that a policy needs is uploaded while kernels are timed.
+    The data of a policy is uploaded before kernels are timed.
     """
 
     def __init__(self, device: Device, cache: KernelCache, data: ProfileData) -> None:
@@ -120,7 +120,7 @@ class DeviceScores:
         self._again: tuple[Launch, int, int] | None = None
 
     def close(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         self._stack.close()
 
     def program_of(self, policy: DevicePolicy) -> ProgramSource | None:
@@ -136,7 +136,7 @@ class DeviceScores:
         return policy.program(self._data.nodes, self._device.shared_bytes - 1024)
 
     def prepare(self, policy: DevicePolicy) -> _Prepared:
-        """Upload what a policy needs; what the last one needed is freed."""
+        """Upload the data of a policy; that of the last one is freed."""
         self._own.close()
         program = self.programs.load(self._needed(policy))
         if isinstance(policy, ThreadPolicy):

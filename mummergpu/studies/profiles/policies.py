@@ -22,7 +22,7 @@ from mummergpu.runtime.frozen import frozen
 
 @frozen
 class ProcessorPolicy:
-    """How a filter of the processor works."""
+    """A policy of a filter on the processor."""
 
     filter: str  # ``S`` for SSV, ``M`` for MSV, ``V`` for Viterbi
     # The most registers of a part of SSV's row, for which the loop is compiled; 0: known at run
@@ -45,7 +45,7 @@ PROCESSOR_POLICIES: Final = (
 )
 
 CONTROLS: Final = {"cuda": BASIC.code, "cpu": PROCESSOR_POLICIES[0].code}
-"""What the others are compared with: the paper's basic accelerator; SSV as searches have it."""
+"""The baselines of the others: the paper's basic accelerator; SSV as in searches."""
 
 FILTER_NAMES: Final = {"S": "SSV", "M": "MSV", "V": "Viterbi"}
 
@@ -75,7 +75,7 @@ def policy_of(code: str) -> FilterPolicy:
 
 
 def device_policy_of(code: str) -> DevicePolicy:
-    """Return the policy of a code of a device's; raise `OptionError` if it is none."""
+    """Return the device policy of a code; raise `OptionError` if it is none."""
     policy = policy_of(code)
     if isinstance(policy, ProcessorPolicy):
         raise OptionError("policy", f"'{code}' is a policy of the processor")
@@ -104,8 +104,8 @@ def differing_policies(backend: str) -> list[str]:
 def measured_policies(backend: str) -> list[str]:
     """Return the most informative policies, which a sweep of all measures.
 
-    On a GPU these are: each choice by itself, beside the basic accelerator, beside the paper's
-    final one and beside tiles; all combinations of two letters of six choices; and all policies of
+    On a GPU these are: each choice by itself, as a change of the basic accelerator, of the paper's
+    final one and of tiles; all combinations of two letters of six choices; and all policies of
     rows.
     """
     if backend == "cpu":
@@ -152,7 +152,7 @@ def with_choice(policy: ThreadPolicy, name: str, letter: str) -> ThreadPolicy | 
 
 
 def choose_policies(text: str, backend: str) -> list[str]:
-    """Return the policies that the user asks for: ``all``, or codes and patterns with commas.
+    """Return the policies that the user requests: ``all``, or codes and patterns with commas.
 
     Each code comes once, in the order of `every_policy`; the control is always among them.
     """

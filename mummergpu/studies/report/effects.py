@@ -1,4 +1,4 @@
-"""The percent change of a stage's time when a policy is switched on, alone and beside another."""
+"""The percent change of a stage's time when a policy is switched on, alone and with another."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PolicyEffect:
 
 @frozen
 class Interaction:
-    """How much two policies together differ from the product of their effects, in percent.
+    """The difference of two policies together from the product of their effects, in percent.
 
     `squares` counts the settings of the other policies that have all four times. `noise` is twice
     the coefficient of variation of a run, as four independent times enter; None if unknown.
@@ -169,7 +169,7 @@ def mean_interval(values: Float64Array) -> tuple[float, float] | None:
 
 
 def t_quantile(degrees: int) -> float:
-    """Return how many standard errors the confidence interval reaches to each side."""
+    """Return the half-width of the confidence interval in standard errors."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, (1 + _CONFIDENCE) / 2))

@@ -1,4 +1,4 @@
-"""What the MUMmerGPU 2.0 paper printed: its figures in words, and its tables.
+"""The results printed in the MUMmerGPU 2.0 paper: its figures in words, and its tables.
 
 C. Trapnell and M. C. Schatz, Optimizing data intensive GPGPU computations for DNA sequence
 alignment, Parallel Computing 35 (2009), 429-440. The bars of its figures have no numbers; the
@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     """The effect of one policy as the paper printed it, in percent; None where it gives no number.
 
     The paper's total computation time is compared with the kernels here: on today's devices the
-    copies of the trees take longer than the kernels, and would hide what the paper speaks of.
+    copies of the trees take longer than the kernels, and would hide the effects of the paper.
     """
 
     letter: str
@@ -68,7 +68,7 @@ FINDINGS: Final = (
 
 
 class PaperFigure(NamedTuple):
-    """A figure of the effect of one policy on every layout, and what the paper says below it."""
+    """A figure of the effect of one policy on every layout, and its caption in the paper."""
 
     number: int
     letter: str

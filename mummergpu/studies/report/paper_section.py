@@ -1,4 +1,4 @@
-"""The paper's findings, tables and Figures 4 to 9 beside ours."""
+"""The paper's findings, tables and Figures 4 to 9 compared with ours."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ProfileStudy:
         return PROFILES.controls[self.sweep.setup.machine.backend]
 
     def gcups(self, code: str) -> float:
-        """Return the thousand million cells of a second: residues times nodes."""
+        """Return the giga cell updates per second; cells are residues times nodes."""
         return self.sweep.setup.input.cells / self.seconds[code] / 1e9
 
     def ranked(self, kind: str) -> list[str]:
@@ -85,7 +85,7 @@ class ProfileStudy:
 
 
 def study_of(sweep: ProfileSweep) -> ProfileStudy:
-    """Return a sweep with what follows from it."""
+    """Return a sweep with the figures derived from it."""
     times: dict[str, list[float]] = {}
     for run in sweep.runs:
         times.setdefault(run.policy, []).append(run.kernel_seconds)
@@ -102,7 +102,7 @@ def study_of(sweep: ProfileSweep) -> ProfileStudy:
 
 
 class ChoiceEffect(NamedTuple):
-    """What a letter does in place of another, over all pairs that differ in it alone."""
+    """The effect of a letter in place of another, over all pairs that differ in it alone."""
 
     name: str
     before: str
@@ -151,7 +151,7 @@ def thread_policies(study: ProfileStudy) -> list[ThreadPolicy]:
 
 
 class ChoiceInteraction(NamedTuple):
-    """What two choices do together beyond the product of their effects, in percent."""
+    """The effect of two choices together beyond the product of their effects, in percent."""
 
     first: str
     second: str
@@ -342,7 +342,7 @@ def _resources(study: ProfileStudy, code: str) -> tuple[str, ...]:
 
 
 def _paper(studies: Sequence[ProfileStudy]) -> Section | None:
-    """Return the paper's Tables III to V beside ours, None if the basic accelerator did not run."""
+    """Return the paper's Tables III to V and ours, None if the basic accelerator did not run."""
     own = [study for study in studies if PAPER_ROWS[0].policy in study.seconds]
     if not own:
         return None

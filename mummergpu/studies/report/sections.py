@@ -402,7 +402,7 @@ def _stages_table(study: Study) -> Table:
 
 
 def machines_section(studies: Sequence[Study]) -> Section:
-    """Return the section on what was searched, and where."""
+    """Return the section on the inputs and the machines."""
     return inputs_and_machines(
         (study.title, study.sweep.setup, _input_facts(study)) for study in studies
     )

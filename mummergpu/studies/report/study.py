@@ -1,4 +1,4 @@
-"""A sweep with all that the sections of a report need of it."""
+"""A sweep with the facts that the sections of a report need."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _study(sweep: Sweep, title: str) -> Study:
 
 
 def _titles(sweeps: Sequence[Sweep]) -> list[str]:
-    """Return the workload and device of each sweep, and what distinguishes those with the same."""
+    """Return the workload and device of each sweep, with a distinction where they are equal."""
     titles = [f"{one.setup.input.name}, {one.setup.machine.device}" for one in sweeps]
     further: tuple[Callable[[Sweep], str], ...] = (
         lambda one: f"{one.setup.input.address_bits}-bit nodes",

@@ -17,7 +17,7 @@ KERNELS: Final = "kernels"
 """The sum of ``match``, ``print`` and ``ordering``."""
 
 TOTAL: Final = "total"
-"""The sum of ``upload`` and ``search``, which is what a user waits for. Trees are made once for any
+"""The sum of ``upload`` and ``search``, the time that a user waits. Trees are made once for any
 number of queries, so making them does not count."""
 
 ALL_STAGES: Final = (*STAGES, KERNELS, TOTAL)
@@ -187,7 +187,7 @@ _PRINT_KERNELS: Final = ("count_mems", "write_mems")
 
 @frozen
 class KernelFacts:
-    """One kernel under one policy; what is unknown is None."""
+    """One kernel under one policy; unknown values are None."""
 
     policy: Policy
     kernel: str

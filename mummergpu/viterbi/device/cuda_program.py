@@ -1,4 +1,4 @@
-"""The program that aligns on a device, the constants of its kernels, and what runs them."""
+"""The program that aligns on a device, the constants of its kernels, and the stream for them."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ class DeviceMatrix(DeviceWork):
     def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
         """Align two sequences; the directions of all cells stay on the device (section IV A).
 
-        The codes have no margins and 1 base or more; the matrix has room (`has_room`). Returned are
-        the best score from end to end, and the operations of `whole_matrix.align_whole`.
+        The codes have no margins and 1 base or more; the matrix has room (`has_room`). Return the
+        best score from end to end, and the operations of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
         first_blocks = plan.first_blocks
@@ -210,7 +210,7 @@ class TracebackStore:
         self._directions = np.empty(blocks * block_lines * WARP_LANES, dtype=np.uint32)
 
     def words(self, number: int) -> int:
-        """Return how many words the directions of a round have."""
+        """Return the number of words of a round's directions."""
         return self._plan.block_count(number) * self._block_lines * WARP_LANES
 
     def add(self, number: int, directions: UInt32Array) -> None:
@@ -242,7 +242,7 @@ def trace_stored(
     reference_length: int,
     operations: OperationArray,
 ) -> int:
-    """Write the operations of the best path through a matrix; return how many there are.
+    """Write the operations of the best path through a matrix; return their number.
 
     The directions are those of all rounds: of each step of each block, a word for each lane. The
     shape is the columns of blocks, the columns of a block, and the steps of a block.

@@ -38,7 +38,7 @@ MOST_BLOCKS: Final = 4
 once."""
 
 _NO_TILE: Final = -1
-"""Stands beside the last tile if the number of tiles is odd."""
+"""The partner of the last tile if the number of tiles is odd."""
 
 _KERNELS: Final = {
     SMALL_GROUP: "fill_small_tile_pairs",
@@ -50,14 +50,14 @@ _KERNELS: Final = {
 
 @frozen
 class _Batch:
-    """Tiles that are computed together, by as many lanes each.
+    """Tiles that are computed together, each by the same number of lanes.
 
     Attributes
     ----------
     group : int
         The lanes.
     numbers : ndarray, dtype=int64, shape=(2 * n_pairs,)
-        The tiles, two of a pair after each other.
+        The tiles; those of a pair are adjacent.
     directions_at : ndarray, dtype=int64, shape=(n_pairs + 1,)
         Where the directions of each pair begin, in elements.
     """
@@ -89,13 +89,13 @@ class DeviceTiles(DeviceWork):
         return AlignedTiles(scores, offsets, operations)
 
     def _batches(self, tiles: TileSet) -> Iterator[_Batch]:
-        """Yield the tiles in batches: tiles of one shape beside each other."""
+        """Yield the tiles in batches, in which tiles of similar shape are adjacent."""
         groups = sorted(_KERNELS)
         classes = np.searchsorted(np.array(groups[:-1]) * LANE_ROWS, tiles.lengths)
         for number, group in enumerate(groups):
             numbers = np.flatnonzero(classes == number)
             keys = tiles.lengths[numbers], tiles.reference_lengths[numbers]
-            # The widest come first: the last warps have the least to do.
+            # The widest come first, so that the last warps have the least work.
             numbers = numbers[np.lexsort(keys)[::-1]]
             if numbers.size % 2:
                 numbers = np.append(numbers, _NO_TILE)
@@ -211,7 +211,7 @@ class DeviceTiles(DeviceWork):
 def _gathered(
     codes: CodeArray, starts: Int64Array, lengths: Int64Array
 ) -> tuple[CodeArray, Int64Array]:
-    """Return stretches of codes one after the other, and where each begins."""
+    """Return concatenated stretches of codes, and the start of each."""
     ends = np.cumsum(lengths)
     gathered = np.empty(int(ends[-1]), dtype=np.uint8)
     places = ends - lengths

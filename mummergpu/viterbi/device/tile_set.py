@@ -1,4 +1,4 @@
-"""Tiles that are aligned from corner to corner, and what comes of it."""
+"""Tiles that are aligned from corner to corner, and their alignments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 
 CORNER_OF_TWO: Final = 1 << 14
-"""What is added to the scores of tiles that a device computes two at a time."""
+"""Added to the scores of tiles that a device computes two at a time."""
 
 
 @frozen
@@ -63,9 +63,9 @@ class AlignedTiles:
 
 
 def fit_two(costs: Costs, lengths: Int64Array, reference_lengths: Int64Array) -> BoolArray:
-    """Return for each tile whether the halves of words hold its scores.
+    """Return whether the halves of words hold the scores of each tile.
 
-    That is where no path that leaves the range of scores is the best one: it would have to come
+    They do if no path that leaves the range of scores can be the best one: it would have to come
     back by matches, and score more than the tile's diagonal with one gap.
     """
     shorter = np.minimum(lengths, reference_lengths)
@@ -74,7 +74,7 @@ def fit_two(costs: Costs, lengths: Int64Array, reference_lengths: Int64Array) ->
     extension = max(costs.insertion_extend, costs.deletion_extend)
     worst = shorter * max(costs.mismatch, costs.unknown) + (opening + gap * extension) * (gap > 0)
     highest = shorter * costs.match
-    # A gap may be opened next to each border, on top of what is counted.
+    # A gap may be opened next to each border, in addition to those counted.
     spare = 2 * (opening + extension) + max(costs.mismatch, costs.unknown)
     fits: BoolArray = worst + highest + spare < CORNER_OF_TWO
     return fits & (lengths > 0) & (reference_lengths > 0)

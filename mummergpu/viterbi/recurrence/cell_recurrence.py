@@ -35,7 +35,7 @@ class NumberArithmetic:
         self.builder, self.costs = builder, costs
 
     def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
-        """Return a score less some costs."""
+        """Return a score minus some costs."""
         for name in costs:
             score = self.builder.sub(score, self.costs[name])
         return score
@@ -45,7 +45,7 @@ class NumberArithmetic:
         return self.builder.icmp_signed(">", score, other)
 
     def choose(self, truth: Any, score: Any, other: Any) -> Any:
-        """Return one score where something is true, else the other."""
+        """Return `score` where `truth` holds, else the other."""
         return self.builder.select(truth, score, other)
 
 
@@ -73,11 +73,11 @@ def _scalar_recurrence(
 
 scalar_recurrence = cast(Any, intrinsic(_scalar_recurrence))
 """Called with the scores of a match, an insertion and a deletion and with `Costs`;
-returns what leaves for each of these states, and the bits that `model.source_table` reads."""
+returns the scores that leave for these states, and the bits that `model.source_table` reads."""
 
 
 WIDE_LANES: Final = 16
-"""The cells that are computed at a time."""
+"""The number of cells that are computed at a time."""
 
 
 class _WideArithmetic(NumberArithmetic):
@@ -164,7 +164,7 @@ fill_lanes = cast(Any, intrinsic(_fill_lanes))
 """Computes cells of an anti-diagonal, which are on neighbouring rows.
 
 Called with the codes of the query and the index of the first row's base; the codes of the reversed
-reference and the index of the base on the first row; the scores, and six places in them: what has
-come to the first cell for a match, an insertion and a deletion, and where it is written what leaves
-it for each; `Costs`; and the directions, a byte for each cell
-(`model.departures`), and where the first one is written."""
+reference and the index of the base on the first row; the scores, and six places in them: those
+that arrive in the first cell for a match, an insertion and a deletion, and those that leave it for
+each, which are written; `Costs`; and the directions, a byte for each cell (`model.departures`), and
+the place of the first one."""

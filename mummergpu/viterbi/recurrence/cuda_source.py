@@ -10,14 +10,14 @@ from mummergpu.viterbi.recurrence.model import Costs, Model, departures
 
 @frozen
 class _Difference:
-    """A score less some costs, both by name."""
+    """A score minus some costs, both by name."""
 
     score: str
     cost: str
 
 
 class _Text:
-    """Arithmetic that writes statements of a template over numbers of some kind, ``with``."""
+    """Arithmetic that writes the statements of a template over an arithmetic, ``with``."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []
@@ -53,7 +53,7 @@ def _name_of(costs: tuple[str, ...]) -> str:
 def recurrence_source(model: Model) -> str:
     """Return structures of the scores of a cell and of all costs, and a function for a step.
 
-    The function returns what leaves a cell; it is a template over the arithmetic.
+    The function returns the scores that leave a cell; it is a template over the arithmetic.
     """
     states = [state.name for state in model.states]
     sums = sorted({_name_of(step.costs) for step in model.transitions if step.costs})

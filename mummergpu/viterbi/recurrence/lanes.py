@@ -1,17 +1,17 @@
-"""The recurrence in vector registers: an anti-diagonal of the matrix is computed at a time.
+"""The recurrence in vector registers: the matrix is computed anti-diagonal by anti-diagonal.
 
 The cells of an anti-diagonal depend on the two before it only, never on each other. A register
 has `LANES` of its cells, in 16 bits each; `registers` of them cover a band. On even
 anti-diagonals, lane k is the cell on diagonal ``2 k - 16 registers`` (the position in the
-reference less that in the read), on odd ones that on the next diagonal. So a gap comes from the
+reference minus that in the read), on odd ones that on the next diagonal. So a gap comes from the
 same lane or from a neighbour, and a match from the same lane two anti-diagonals before.
 
-Scores saturate: what cannot be reached stays far below what can, and so does what lies outside of
-the tile, because the copies of `band` never match there. A cell there never has the best score,
-and none inside depends on it.
+Scores saturate: those of unreachable cells stay far below those of reachable ones, and so do those
+outside of the tile, because the copies of `band` never match there. A cell there never has the best
+score, and none inside depends on it.
 
 A narrow band is one register, and everything stays in the registers of the processor. A wide band
-is kept in memory, and registers without a cell of the tile are passed over.
+is kept in memory, and registers without a cell of the tile are skipped.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LaneArithmetic(Vectors):
         return self.call("sadd.sat", score, other)
 
     def subtract(self, score: Any, costs: tuple[str, ...]) -> Any:
-        """Return a score less the costs, saturated: see `model.Arithmetic`."""
+        """Return a score minus the costs, saturated: see `model.Arithmetic`."""
         return self.call("ssub.sat", score, self._subtracted[costs]) if costs else score
 
     def exceeds(self, score: Any, other: Any) -> Any:
@@ -132,8 +132,8 @@ MOST_REGISTERS: Final = 7
 MOST_LANES: Final = LANES * MOST_REGISTERS
 
 RESULTS: Final = ("best", "step", "end")
-"""What is kept for each lane: the best score of a match, its anti-diagonal, and the score at the
-end of the read. `MOST_LANES` numbers each, of the even diagonals first, then of the odd ones."""
+"""The results of each lane: the best score of a match, its anti-diagonal, and the score at the end
+of the read. `MOST_LANES` numbers each, of the even diagonals first, then of the odd ones."""
 
 STATE_WORDS: Final = 2 * len(PAIRWISE.states) * (MOST_LANES + 2 * LANES)
 """The 16-bit words of memory that a wide band needs, besides its results."""
@@ -142,7 +142,7 @@ DIRECTION_WORDS: Final = bit_count(PAIRWISE)
 """The words of directions for each register: one for each bit of `model.departures`."""
 
 _CHECK_MASK: Final = 7
-"""After every 8 pairs of anti-diagonals, it is checked whether going on can change the result."""
+"""After every 8 pairs of anti-diagonals, check whether going on can change the result."""
 
 _EVEN, _ODD = 0, 1
 
@@ -226,7 +226,7 @@ class TileProgram:
         return first, self._smaller(builder.add(last, self._number(1)), self.registers)
 
     def _begin(self) -> None:
-        """Put the corner in its lane: it has a match before it, with no score yet."""
+        """Put the corner in its lane: a match precedes it, with no score yet."""
         never = self.lanes.constant(NEVER)
         names = [state.name for state in PAIRWISE.states]
         if self.narrow:
@@ -286,7 +286,7 @@ class TileProgram:
         return self.builder.select(outside, *highest)
 
     def _leave(self, cell: dict[State, Any], register: Any, parity: int, step: Any) -> None:
-        """Keep what leaves the cells of a register for later cells."""
+        """Keep the scores that leave the cells of a register for later cells."""
         for departure in departures(PAIRWISE, cell, self.lanes):
             place = self._place(departure.target.name, parity, register)
             self.lanes.store_at(departure.score, place)
@@ -351,8 +351,8 @@ class TileProgram:
     def _is_hopeless(self, pair: Any) -> Any:
         """Return whether no later cell can have a score that changes the result.
 
-        From each cell the rest of the read may match to its end. That must be less than the least
-        score, or than the best one so far.
+        From each cell the rest of the read may match to its end. The score of that must be less
+        than the least score, or than the best one so far.
         """
         builder = self.builder
         never = self.lanes.constant(NEVER)
@@ -391,7 +391,7 @@ class TileProgram:
         return self.lanes.load_at(self._place(name, parity, register))
 
     def _place(self, name: str, parity: int, register: Any) -> Any:
-        """Return where a register of some variable is."""
+        """Return the address of a register of a variable."""
         if self.narrow:
             return self.places[name, parity]
         if name in RESULTS:
@@ -412,7 +412,7 @@ class TileProgram:
             self._loop(first, end, write)
 
     def _loop(self, first: Any, end: Any, write: Callable[[Any], Any]) -> None:
-        """Write a loop over numbers; it ends early where what `write` returns is true."""
+        """Write a loop over numbers; it ends early where the value that `write` returns is true."""
         builder = self.builder
         number = self._variable(first)
         head, body, after = (builder.append_basic_block(f"tile.{at}") for at in "123")

@@ -1,7 +1,7 @@
 """The recurrence of an alignment, once, for every program that computes it.
 
-A model has states, transitions between them, and what a state emits. An alignment is a path
-through the states; its score is what the states emit less what the transitions cost. The compiled
+A model has states, which emit scores, and transitions between them, which have costs. An alignment
+is a path through the states; its score is the sum of its emissions minus its costs. The compiled
 functions of the processor and the kernels of a device are both made from the model here, so that
 they cannot differ.
 
@@ -21,7 +21,7 @@ LARGEST_COST: Final = 100
 """The largest penalty, and the longest gap: programs compute in 8 and 16 bits."""
 
 LARGEST_MATCH: Final = 20
-"""The largest score of a match: with it, the longest tile scores less than 16 bits hold."""
+"""The largest score of a match: with it, the score of the longest tile fits 16 bits."""
 
 
 @frozen
@@ -29,7 +29,7 @@ class State:
     """A state of a model."""
 
     name: str
-    # How many bases of each sequence the state consumes: 0 or 1.
+    # The bases of each sequence that the state consumes: 0 or 1.
     read_bases: int
     reference_bases: int
     operation: int  # The operation of a CIGAR, as BAM numbers them
@@ -54,7 +54,7 @@ class Model:
     """States and transitions."""
 
     states: tuple[State, ...]  # The states; an alignment begins and ends in the first
-    # Of several steps into one state with the same score, the one that comes first is taken.
+    # Of several steps into one state with the same score, the first one is taken.
     transitions: tuple[Transition, ...]
 
     def into(self, target: State) -> tuple[Transition, ...]:
@@ -78,26 +78,26 @@ PAIRWISE: Final = Model(
         Transition(DELETION, DELETION, ("deletion_extend",)),
     ),
 )
-"""Two sequences with affine gaps. A gap of one kind never follows one of the other at once: there
-is a base of the read on a base of the reference between them."""
+"""Two sequences with affine gaps. A gap of one kind never directly follows one of the other: a
+pair of aligned bases is between them."""
 
 
 class Costs(NamedTuple):
-    """The numbers of `PAIRWISE`; the defaults are those of bwa mem."""
+    """The scores and penalties of `PAIRWISE`; the defaults are those of bwa mem."""
 
     match: int = 1  # The score of two equal bases
-    # The penalty of two different bases, and of a base of the reference that is a break.
+    # The mismatch penalty, also of a base of the reference that is a break.
     mismatch: int = 4
-    # The penalty of a base of the read that is a break, whatever it is aligned with.
+    # The penalty of a base of the read that is a break, aligned with any base.
     unknown: int = 1
-    # The penalty of opening a gap: one of n bases costs the opening and n times the extension.
+    # The gap open penalty: a gap of n bases costs the opening and n times the extension.
     insertion_open: int = 6
-    # The penalty of each base of a gap.
+    # The gap extension penalty, of each base of a gap.
     insertion_extend: int = 1
     deletion_open: int = 6
     deletion_extend: int = 1
-    end_bonus: int = 5  # What an alignment scores for reaching the end of the read
-    # How far an alignment may move from the diagonal that it begins on, in bases.
+    end_bonus: int = 5  # The bonus of an alignment that reaches the end of the read
+    # The largest distance of an alignment from the diagonal that it begins on, in bases.
     max_gap: int = 100
 
     def check(self) -> None:
@@ -111,7 +111,7 @@ class Costs(NamedTuple):
 
 
 class AlignmentMethod(Enum):
-    """How sequences are aligned (Du, Yin and Bader 2010, section IV), by the option's name."""
+    """Methods of alignment (Du, Yin and Bader 2010, section IV), by the option's name."""
 
     # Matches cut the matrix into tiles, which are independent of each other.
     TILE = "tile"
@@ -129,21 +129,21 @@ STATE_BITS = 2
 
 
 class Arithmetic(Protocol[Number, Truth]):
-    """What a program can do with the scores of cells."""
+    """The operations of a program on the scores of cells."""
 
     def subtract(self, score: Number, costs: tuple[str, ...]) -> Number:
-        """Return a score less some fields of `Costs`."""
+        """Return a score minus some fields of `Costs`."""
 
     def exceeds(self, score: Number, other: Number) -> Truth:
         """Return whether one score is higher than another."""
 
     def choose(self, truth: Truth, score: Number, other: Number) -> Number:
-        """Return one score where something is true, else the other."""
+        """Return `score` where `truth` holds, else the other."""
 
 
 @frozen
 class Departure(Generic[Number, Truth]):
-    """What leaves a cell for one state of a later cell."""
+    """The score that leaves a cell for one state of a later cell, and the bits of its source."""
 
     target: State
     score: Number
@@ -169,15 +169,15 @@ def departures(
 
 
 def bit_count(model: Model) -> int:
-    """Return how many bits all departures of a cell have together."""
+    """Return the number of bits of all departures of a cell."""
     return len(model.transitions) - len(model.states)
 
 
 def source_table(model: Model, target: State) -> int:
-    """Return from which state a path comes into another, by the bits of the cell that it left.
+    """Return the table of the states from which a path comes, by the bits of the cell it left.
 
-    The table has, for each value of the bits of `departures`, the first the lowest, the number of
-    the source in ``model.states``, in `STATE_BITS` bits; so a model has four states at most.
+    For each value of the bits of `departures`, the first the lowest, it has the number of the
+    source in ``model.states``, in `STATE_BITS` bits; so a model has four states at most.
     """
     first = 0
     for state in model.states:

@@ -1,4 +1,4 @@
-"""The operations of alignments, and the step back along a path that they come from.
+"""The operations of alignments, and the step back along a path that yields them.
 
 They are packed as BAM packs them: the length above four bits of kind.
 """
@@ -97,7 +97,7 @@ def append_backwards(
     state: int, i: int, j: int, operations: OperationArray, first: int, end: int
 ) -> tuple[int, int, int]:
     """Append the operation of a state; return the cell before, and the end of the operations."""
-    # In the first column, all that is left is one insertion; in the first row, one deletion.
+    # In the first column, only one insertion is left; in the first row, one deletion.
     if state == _INSERTION_STATE:
         length = i if j == 0 else as_int64(1)
         end = append_operation(operations, first, end, INSERTION_OPERATION, length)

@@ -10,8 +10,8 @@ from mummergpu.runtime.jit import as_int64, inline
 class Tile(NamedTuple):
     """A matrix that begins at a corner, from where both sequences are read outwards.
 
-    Compiled code makes it with `tile_at`: with other integers than those of 64 bits it would be
-    another type, for which all that takes it would be compiled again.
+    Compiled code makes it with `tile_at`: with integers other than those of 64 bits it would be
+    another type, for which all its users would be compiled again.
     """
 
     read_at: int  # The index of the base of the read, or of the query, that is next to the corner

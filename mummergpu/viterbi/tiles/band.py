@@ -41,13 +41,13 @@ DirectionArray = UInt16Array
 
 
 class Scratch(NamedTuple):
-    """What compiled functions write while they work, one for each thread."""
+    """The working memory of compiled functions, one for each thread."""
 
     codes: CodeArray  # The copies of the two sequences (`band`)
     state: LaneArray  # The cells of a wide band
     results: LaneArray  # Of all lanes (`lanes.RESULTS`)
     # For each anti-diagonal, from 0 on, and each register, `lanes.DIRECTION_WORDS` words with a bit
-    # for each lane: what leaves the cell (`departures`).
+    # for each lane: the directions that leave the cell (`departures`).
     directions: DirectionArray
 
 
@@ -88,7 +88,7 @@ REFERENCE_BREAK: Final = BREAK + 1
 
 OUTSIDE_READ: Final = BREAK + 2
 OUTSIDE_REFERENCE: Final = BREAK + 3
-"""What stands around the copies."""
+"""The code around the copies."""
 
 
 def _copy_lanes(backwards: bool) -> Callable[..., Any]:
@@ -169,7 +169,7 @@ END_RESULTS: Final = 2 * MOST_LANES * RESULTS.index("end")
 _OPERATIONS: Final = sum(state.operation << 4 * n for n, state in enumerate(PAIRWISE.states))
 _READ_BASES: Final = sum(state.read_bases << n for n, state in enumerate(PAIRWISE.states))
 _REFERENCE_BASES: Final = sum(state.reference_bases << n for n, state in enumerate(PAIRWISE.states))
-"""What each state does, by its number in the model: four bits, or one."""
+"""The operation of each state (4 bits each), and the bases that it consumes (1 bit each)."""
 
 ALL_PAIRS: Final = 1 << 20
 """More pairs of anti-diagonals than a tile has."""
@@ -260,11 +260,11 @@ def compute_band(
 ) -> int:
     """Compute the cells of a tile that are in a band around the corner's diagonal.
 
-    The band has the diagonals from ``-LANES * registers`` on, and those below
-    ``LANES * registers``; returned is how many bases of the reference it has. If the least score is
-    below 0, the corner is no end: of several alignments that score nothing, none would be found
-    beside it. Paths end before they have twice `max_pairs` bases of both sequences together.
-    `scratch` receives the results, and the directions if `traced` is 1.
+    The band has the diagonals from ``-LANES * registers`` to before ``LANES * registers``; return
+    its number of bases of the reference. If the least score is below 0, no alignment ends at the
+    corner: it would hide all others that score 0. Paths end before they have twice `max_pairs`
+    bases of both sequences together. `scratch` receives the results, and the directions if `traced`
+    is 1.
     """
     read_at, length, reference_at, reference_length, direction = tile
     codes = scratch.codes
@@ -294,7 +294,7 @@ def compute_band(
 def lane_of(diagonal: int, band: int) -> int:
     """Return the index in the results of a diagonal of a band that `band` lanes cover.
 
-    A diagonal is the position in the reference less that in the read, counted from the corner.
+    A diagonal is the position in the reference minus that in the read, counted from the corner.
     """
     parity = diagonal & 1
     return ((diagonal + band - parity) >> 1) + parity * MOST_LANES
@@ -311,13 +311,13 @@ def write_path(
 ) -> int:
     """Write the operations from the corner to a cell in which the alignment ends with a match.
 
-    The cell is given by how many bases of the read and of the reference the alignment uses;
-    returned is the number of operations.
+    The cell is given by the bases of the read and of the reference that the alignment uses; return
+    the number of operations.
     """
     band = LANES * registers
     state = 0
     end = operations_at
-    # From the end back to the corner: what a state consumes leads to the cell that it came from.
+    # From the end back to the corner: the bases that a state consumes lead to the previous cell.
     while i > 0 or j > 0:
         end = append_operation(operations, operations_at, end, _OPERATIONS >> 4 * state & 15, 1)
         i -= _READ_BASES >> state & 1

@@ -1,10 +1,10 @@
-"""Extends an alignment outwards from an exact match until it gets no better for some bases.
+"""Extends an alignment outwards from an exact match until its score stops improving.
 
 The best alignment of the next bases is found, with the whole matrix of that window; from its end
 the next window begins. The extension breaks where no alignment of a window improves the score, and
-none of as many bases of both sequences together leaves it as it is (`extend_without_loss`): as in
-nucmer, a break is counted in the bases of both, so an alignment may need more of the query than of
-the reference.
+none of twice the window in bases of both sequences keeps it (`extend_without_loss`): as in nucmer,
+a break is counted in the bases of both, so an alignment may need more of the query than of the
+reference.
 """
 
 from __future__ import annotations
@@ -41,15 +41,14 @@ from mummergpu.viterbi.tiles.extension import extend_path, extend_score, longest
 def extend_without_loss(
     query: CodeArray, reference: CodeArray, tile: Tile, costs: Costs, window: int, scratch: Scratch
 ) -> tuple[int, int, int]:
-    """Return how far an alignment goes that scores no less than none.
+    """Return the lengths of the best alignment with a score of at least 0.
 
-    The window is half of the bases of both sequences together that it may have. Returned are the
-    bases of the query and of the reference, 0 for none, and the registers that covered the band:
-    the directions are in `scratch`. There are no registers if the alignment has no gap.
+    The window is half of the bases of both sequences together that it may have. Return the bases of
+    the query and of the reference, 0 for none, and the registers that covered the band: the
+    directions are in `scratch`. There are no registers if the alignment has no gap.
 
-    Of several alignments, the longest one without a gap is taken if it scores nothing, or else the
-    one with the best score, of those the one that ends nearest to its diagonal, of those the
-    shortest.
+    Of several alignments, the longest one without a gap is taken if it scores 0, or else the one
+    with the best score, of those the one that ends nearest to its diagonal, of those the shortest.
     """
     window = as_int64(window)
     bases = _tied_bases(query, reference, tile, window, costs)
@@ -68,7 +67,7 @@ def extend_without_loss(
 def _tied_bases(
     query: CodeArray, reference: CodeArray, tile: Tile, window: int, costs: Costs
 ) -> int:
-    """Return how many of the next pairs of bases score nothing together; the most of them."""
+    """Return the largest number of next pairs of bases whose total score is 0."""
     score, tied = 0, as_int64(0)
     for k in range(min(window, tile.length, tile.reference_length)):
         base = query[tile.read_at + tile.direction * k]
@@ -105,21 +104,21 @@ def _best_without_loss(
 
 
 NO_ROOM: Final = -1
-"""The number of operations if there may be more than there is room for."""
+"""The number of operations if they may not fit."""
 
 _FIRST_BAND: Final = 8
-"""How far from its diagonal an alignment probably goes in a window."""
+"""The distance that an alignment probably goes from its diagonal in a window."""
 
 _BETTER: Final = 1
 """The least score that a window adds."""
 
 _MORE_PATIENT: Final = 15
-"""How many times longer the window is of an extension that knows where it has to arrive."""
+"""The factor by which the window of an extension towards a known match is longer."""
 
 
 @inline
 def longest_window(window: int) -> int:
-    """Return the window of an extension towards a match that is known to go on with it."""
+    """Return the window of an extension towards a match that is known to follow."""
     return min(_MORE_PATIENT * window, MOST_BASES)
 
 
@@ -142,8 +141,8 @@ def reach_before_drop(
 ) -> tuple[int, int]:
     """Return the bases of the query and of the reference that an extension uses.
 
-    The codes have margins; the tile is what may be used beside the match; nothing is scored for an
-    end. The score must improve within `window` bases of the query, up to `band.MOST_BASES`. The
+    The codes have margins; the tile has the bases next to the match that may be used; an end scores
+    nothing. The score must improve within `window` bases of the query, up to `band.MOST_BASES`. The
     extension breaks where a base of the query in a window scores less than `min_gain` on average;
     with 0 any improvement will do.
     """
@@ -155,7 +154,7 @@ def reach_before_drop(
         if min_gain > 0 and score < min_gain * i:
             break
         if i == 0:
-            # Nothing in the window scores: a path may still break even, and score after it.
+            # No path in the window scores: one may still break even, and score after it.
             i, j, _ = extend_without_loss(query, reference, rest, costs, window, scratch)
             if i == 0:
                 break
@@ -175,7 +174,7 @@ def extend_until_drop(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int]:
-    """Do what `reach_before_drop` does for any gain; return the number of operations, too.
+    """Extend as `reach_before_drop` does with any gain; return the number of operations, too.
 
     These are written from `operations_at` on, from the match outwards; the number is `NO_ROOM` if
     they may not fit there.

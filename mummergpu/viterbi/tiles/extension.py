@@ -1,9 +1,9 @@
 """Extends an exact match through one side of a read: the score, and the path.
 
-An alignment begins at the corner of a tile, beside an exact match, and ends in a match: anywhere,
+An alignment begins at the corner of a tile, next to an exact match, and ends in a match: anywhere,
 so that the rest of the read is clipped, or at the end of the read, which scores the bonus. The
 result is that of the whole matrix between the diagonals ``-max_gap`` and ``max_gap`` (0 is the
-corner's), whatever the first band is. Of several alignments with the best score, the one is taken
+corner's), for any first band. Of several alignments with the best score, the one is taken
 that
 
 1. reaches the end of the read,
@@ -53,13 +53,13 @@ def extend_score(
     min_score: int,
     scratch: Scratch,
 ) -> tuple[int, int, int]:
-    """Return the best score of an alignment from a corner on, and the bases of both that it uses.
+    """Return the best score of an alignment from a corner on, and the bases of both it uses.
 
-    The codes have margins; the tile goes from the corner to the end of the read. `first_band` is
-    how far from the diagonal an alignment probably goes: it changes the time, not the result. The
+    The codes have margins; the tile goes from the corner to the end of the read. `first_band` is a
+    probable distance of the alignment from the diagonal: it changes the time, not the result. The
     score has the bonus. It is `CANNOT_REACH`, with no bases, if it would be below `min_score`.
     """
-    # A constant of the caller would be a type of its own, for which all would be compiled again.
+    # A constant of the caller would have its own type, for which all would be compiled again.
     band, least = as_int64(first_band), as_int64(min_score)
     score, i, j, _ = _extend(read, reference, tile, costs, band, least, scratch, as_int64(0))
     return score, i, j
@@ -77,7 +77,7 @@ def extend_path(
     operations: OperationArray,
     operations_at: int,
 ) -> tuple[int, int, int, int]:
-    """Do what `extend_score` does; return the number of operations, too.
+    """Extend as `extend_score` does; return the number of operations, too.
 
     These are written from `operations_at` on, from the corner outwards: ``2 * length + 1`` at most.
     """
@@ -116,7 +116,7 @@ def _extend(
         return (score, i, i, 0) if score >= min_score else (CANNOT_REACH, 0, 0, 0)
     band = min(first_band, costs.max_gap)
     all_pairs = as_int64(ALL_PAIRS)
-    # A path outside the band has longer gaps than may be in one with the score that was found.
+    # A path outside the band has longer gaps than the score that was found allows.
     while True:
         registers = band // LANES + 1
         used = compute_band(
@@ -165,7 +165,7 @@ def _chosen_end(
 def _equal_bases(
     read: CodeArray, reference: CodeArray, tile: Tile, first: int, shift: int, most: int
 ) -> int:
-    """Return how many bases match, at most `most`, from the `first` of the read on.
+    """Return the number of matching bases, at most `most`, from the `first` of the read on.
 
     The base of the reference is `shift` bases farther from the corner.
     """
@@ -198,11 +198,11 @@ def try_without_gap(
     """Align a tile without a gap, if at most two bases differ and it is sure that no gap pays.
 
     A gap costs more than the differences that it can save, unless everything else about it is
-    perfect. That is looked up: whether the rest of the read, from its first difference, matches on
-    a neighbouring diagonal to the end.
+    perfect. That is checked: whether the rest of the read, from its first difference, matches on a
+    neighbouring diagonal to the end.
 
-    Returned are whether the result is sure, the score with the bonus, and the bases of the read,
-    and of the reference, that the alignment uses.
+    Return whether the result is sure, the score with the bonus, and the bases of each sequence that
+    the alignment uses.
     """
     length = tile.length
     match, mismatch, bonus = costs.match, costs.mismatch, costs.end_bonus
@@ -211,7 +211,7 @@ def try_without_gap(
     # The best score that is clipped before a difference, and where.
     best = best_at = differences = at = 0
     first_difference = length
-    # Each turn goes on to the next difference; more than two need a matrix.
+    # Each turn advances to the next difference; more than two need a matrix.
     while True:
         at += _equal_bases(read, reference, tile, at, 0, length - at)
         score = at * match - differences * (match + mismatch)
@@ -242,7 +242,7 @@ def _no_gap_pays(
     score: int,
     first_difference: int,
 ) -> bool:
-    """Return whether surely no alignment with a gap has at least some score; the read has no break.
+    """Return whether certainly no gapped alignment has some score; the read has no break.
 
     The first difference is that of the read on the diagonal of the corner.
     """
@@ -250,8 +250,8 @@ def _no_gap_pays(
     insertion, deletion = longest_gaps(length, costs, score)
     if insertion == 0 and deletion == 0:
         return True
-    # What a gap costs at least, and what anything else costs that is not a match: a difference, a
-    # base that is clipped, or another gap.
+    # The least cost of a gap, and that of anything else that is not a match: a difference, a
+    # clipped base, or another gap.
     gap = min(
         costs.insertion_open + costs.insertion_extend + match,
         costs.deletion_open + costs.deletion_extend,

@@ -1,4 +1,4 @@
-"""Aligns what lies between two exact matches, from corner to corner: a tile of a long alignment.
+"""Aligns the bases between two exact matches, from corner to corner: a tile of a long alignment.
 
 The tile is independent of all others, because an alignment passes through the two matches (Du, Yin
 and Bader 2010, section IV C). Its score is that of the whole matrix: a band is computed, and it is
@@ -37,10 +37,10 @@ from mummergpu.viterbi.tiles.band import (
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, align_whole
 
 _FIRST_BAND: Final = 8
-"""How far from the diagonals of the two corners an alignment probably goes."""
+"""The distance that an alignment probably goes from the diagonals of the two corners."""
 
 _ENDS_AT_CORNER: Final = 1 << 20
-"""A bonus for the end of the query that no path makes up for: no band is left early."""
+"""A bonus for the end of the query that no other path can match: no band is left early."""
 
 
 @jit
@@ -57,9 +57,9 @@ def fill_gap(
     """Align the bases between two exact matches; return the score and the number of operations.
 
     The codes have margins. The tile, of direction 1, has the bases between the matches; those after
-    its two ends are the first of the next match, and equal. Nothing is scored for an end. The
-    operations are written from `operations_at` on: at most as many as the bases of both, and one.
-    Of several paths with the best score, the one is taken that `whole_matrix.align_whole` takes.
+    its two ends are the first of the next match, and equal. An end scores nothing. The operations
+    are written from `operations_at` on: at most the bases of both sequences plus one. Of several
+    paths with the best score, the one is taken that `whole_matrix.align_whole` takes.
     """
     operations_at = as_int64(operations_at)
     length, reference_length = tile.length, tile.reference_length
@@ -125,7 +125,7 @@ def _score_of_one_gap(query: CodeArray, reference: CodeArray, tile: Tile, costs:
     query_at, reference_at = tile.read_at, tile.reference_at
     more = tile.reference_length - tile.length
     inserted, deleted = max(0, -more), max(0, more)
-    # The gap at the begin, and then farther on by one pair of bases after the other.
+    # The gap at the beginning, and then farther on by one pair of bases at a time.
     score = _score_of_diagonal(query, reference, tile, inserted, deleted, costs)
     best = score
     for k in range(min(tile.length, tile.reference_length)):

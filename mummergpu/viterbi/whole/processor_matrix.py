@@ -91,28 +91,28 @@ BLOCK_BYTES: Final = BLOCK_DIAGONALS * BLOCK_STRIDE
 """The directions of a block."""
 
 NEVER: Final = -(1 << 29)
-"""The score of what no path reaches. As many costs as a matrix of `LONGEST` bases can subtract do
-not overflow."""
+"""The score of a cell that no path reaches. Subtracting all costs of a matrix of `LONGEST` bases
+does not overflow."""
 
 LONGEST: Final = 1 << 20
 """The longest sequence: scores have 32 bits."""
 
 _LINE: Final = BLOCK_ROWS + 1 + 2 * WIDE_LANES
 STATE_NUMBERS: Final = 7 * _LINE
-"""The numbers that a thread works with: three anti-diagonals of what leaves for a match, two of
-what leaves for an insertion, and two of what leaves for a deletion."""
+"""The numbers that a thread works with: three anti-diagonals of scores that leave for a match, two
+for an insertion, and two for a deletion."""
 
 
 class Edges(NamedTuple):
-    """What blocks leave to later ones."""
+    """The scores that leave blocks for later ones."""
 
-    # By column, from the border on: what leaves the lowest row that is computed.
+    # By column, from the border on: the scores that leave the lowest row computed so far.
     to_match: ScoreArray
     to_insertion: ScoreArray
-    # By row: what leaves the last column that is computed.
+    # By row: the scores that leave the last column computed so far.
     row_match: ScoreArray
     row_deletion: ScoreArray
-    # By strip: what leaves the row above the block, in the column before it, for a match.
+    # By strip: the score that leaves the cell above and left of the block's first, for a match.
     corners: ScoreArray
 
 
@@ -125,7 +125,7 @@ class Block(NamedTuple):
     first_column: int
     columns: int
     query_at: int  # The index of the first base; `WIDE_LANES` more than the rows may be read
-    # The index of the first base in the reversed reference; as many more may be read.
+    # The index of the first base in the reversed reference; `WIDE_LANES` more may be read.
     reference_at: int
     directions_at: int  # From there on are `BLOCK_STRIDE` bytes for each anti-diagonal, by row
 
@@ -138,7 +138,7 @@ def border_score(opening: int, extension: int, bases: int) -> int:
 
 @jit
 def begin_edges(length: int, reference_length: int, costs: Costs, edges: Edges) -> None:
-    """Fill the edges of a matrix with what leaves its first row and its first column."""
+    """Fill the edges of a matrix with the scores that leave its first row and first column."""
     to_match, to_insertion, row_match, row_deletion, corners = edges
     for column in range(reference_length + 1):
         to_match[column] = border_score(costs.deletion_open, costs.deletion_extend, column)
@@ -162,16 +162,16 @@ def fill_block(
     state: ScoreArray,
     directions: ByteArray,
 ) -> int:
-    """Compute a block; return what leaves its last cell for a match.
+    """Compute a block; return the score that leaves its last cell for a match.
 
-    The edges are brought up to date. The codes of the reference have the last base first. `state`
-    has `STATE_NUMBERS`.
+    The edges are updated. The codes of the reference have the last base first. `state` has
+    `STATE_NUMBERS`.
     """
     strip, first_row, rows, first_column, columns, query_at, reference_at, directions_at = block
     above_match, above_insertion, left_match, left_deletion, corners = edges
     for number in range(STATE_NUMBERS):
         state[number] = NEVER
-    # Of anti-diagonals: where what leaves the row above the first one is.
+    # Of anti-diagonals: the places of the scores that leave the row above the first one.
     before, last, next_match = as_int64(0), as_int64(_LINE), as_int64(2 * _LINE)
     insertion, next_insertion = as_int64(3 * _LINE), as_int64(4 * _LINE)
     deletion, next_deletion = as_int64(5 * _LINE), as_int64(6 * _LINE)
@@ -253,8 +253,8 @@ class ProcessorMatrix:
     def align(self, query: CodeArray, reference: CodeArray) -> tuple[int, OperationArray]:
         """Align two sequences; the directions of all cells stay in memory (section IV A).
 
-        The codes have no margins, 1 base or more and at most `LONGEST`. Returned are
-        the best score from end to end, and the operations of `whole_matrix.align_whole`.
+        The codes have no margins, 1 base or more and at most `LONGEST`. Return the best score from
+        end to end, and the operations of `whole_matrix.align_whole`.
         """
         plan = self.plan(query, reference)
         directions = np.empty(self.matrix_bytes(plan), dtype=np.uint8)
@@ -361,7 +361,7 @@ def trace_blocks(
     reference_length: int,
     operations: OperationArray,
 ) -> int:
-    """Write the operations of the best path through a matrix; return how many there are."""
+    """Write the operations of the best path through a matrix; return their number."""
     i, j, state, end = length, reference_length, as_int64(0), as_int64(0)
     while i > 0 or j > 0:
         bits = as_int64(0)

@@ -1,8 +1,8 @@
 """Aligns two sequences from end to end, with the whole matrix, row by row.
 
 This is for the few tiles that no band of vector registers covers: those that are very long, or
-whose sides differ much in length. Cells are left out that no path passes with a score that is
-known to be reached: those from which it would not be reached if all bases matched that are left.
+whose sides differ much in length. Given a score that some alignment reaches, a cell is left out if
+no path through it can reach that score, even if all remaining bases match.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mummergpu.viterbi.recurrence.tile import Tile
 class MatrixScratch(NamedTuple):
     """The memory in which a whole matrix is computed."""
 
-    rows: Int64Array  # What leaves the cells of a row, two numbers for each column
+    rows: Int64Array  # The scores that leave the cells of a row, two numbers for each column
     directions: ByteArray  # Of all cells that are computed
     begins: Int64Array  # Where the directions of each row would begin if it had all columns
 
@@ -49,7 +49,7 @@ _NEVER: Final = -(1 << 60)
 
 
 def new_matrix() -> MatrixScratch:
-    """Return the memory that one thread needs; what is not used takes none."""
+    """Return the memory of one thread; unused parts take no physical memory."""
     return MatrixScratch(
         np.empty(2 * MOST_COLUMNS, dtype=np.int64),
         np.empty(MOST_CELLS, dtype=np.uint8),
@@ -78,10 +78,10 @@ def align_whole(
 ) -> tuple[int, int]:
     """Align two sequences from end to end; return the score and the number of operations.
 
-    The tile has direction 1; nothing is scored for an end. `min_score` is one that some alignment
-    has, or less: the higher it is, the fewer cells are computed. The operations are written from
-    `operations_at` on: at most as many as the bases of both. Their number is `NO_MEMORY` if there
-    are too many cells, never with a matrix that `fits_matrix`.
+    The tile has direction 1; an end scores nothing. Some alignment has at least `min_score`: the
+    higher it is, the fewer cells are computed. The operations are written from `operations_at` on:
+    at most the bases of both sequences. Their number is `NO_MEMORY` if there are too many cells,
+    never with a matrix that `fits_matrix`.
 
     Of several paths with the best score, the one is taken that, seen from the end, stays longest in
     a match, then prefers a deletion to an insertion, and a shorter gap to a longer one.
@@ -91,12 +91,11 @@ def align_whole(
     columns = reference_length + 1
     if 2 * columns > rows.size or length >= begins.size:
         return as_int64(_NEVER), as_int64(NO_MEMORY)
-    # From the row before: what leaves each cell for a match, and for an insertion.
+    # From the row before: the scores that leave each cell for a match, and for an insertion.
     for column in range(2 * columns):
         rows[column] = _NEVER
     score, filled = _NEVER, 0
-    # The cells of a row that are computed: those that some cell of the row before leads to, and
-    # those that a deletion leads to.
+    # The computed cells of a row: those reached from a cell of the row before, or by a deletion.
     first, end = 0, 0
     for i in range(length + 1):
         diagonal, to_deletion = _NEVER, _NEVER
@@ -154,7 +153,7 @@ def _write_back(
     operations: OperationArray,
     operations_at: int,
 ) -> int:
-    """Write the operations of the path to the last cell; return how many there are."""
+    """Write the operations of the path to the last cell; return their number."""
     j = columns - 1
     end = operations_at
     state = as_int64(0)
