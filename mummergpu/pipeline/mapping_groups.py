@@ -42,7 +42,7 @@ CANDIDATES_BYTES: Final = 256 << 20
 CANDIDATES_BYTES_PER_THREAD: Final = 16 << 20
 CANDIDATE_BYTES: Final = 8 + 4 * NUMBERS
 """If the memory of a run is limited, all candidates take at most `CANDIDATES_BYTES` and the second
-number per thread, half of the allowance beyond the limit (`memory`); a lone thread may take more."""
+number per thread, half of the allowance beyond the limit (`memory`); a lone task may take more."""
 
 _STRANDS: Final = 2
 
