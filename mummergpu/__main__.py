@@ -20,8 +20,8 @@ def run() -> None:
     except KeyboardInterrupt:
         os.write(2, b"mummergpu: interrupted\n")
         os._exit(130)
-    # Otherwise numpy starts a thread on each processor when it is imported, for calculations with
-    # matrices. Here there is one, and it is small.
+    # Otherwise numpy starts a thread on each processor when it is imported, for matrix operations,
+    # of which this package has a single small one.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from mummergpu.cli.main import run as run_command_line
 

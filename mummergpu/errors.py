@@ -1,4 +1,4 @@
-"""The exceptions that the input, the options or the machine can cause.
+"""The exceptions caused by the input, the options or the machine.
 
 Each exception keeps its data in attributes and formats itself as one line. Only the command
 line catches these exceptions, prints them and chooses the exit code.
@@ -74,9 +74,8 @@ class OutputError(MummergpuError):
 class OptionError(MummergpuError):
     """An option, or a combination of options, makes no sense.
 
-    `option` is the parameter in Python, for which the command writes its own option, such as
-    ``--seed-length`` for ``seed_length``. What is only an option of the command is written as it
-    is.
+    `option` is the Python parameter, for which the command writes its own option, such as
+    ``--seed-length`` for ``seed_length``. Options of the command alone are written as they are.
     """
 
     exit_code = 2
@@ -93,8 +92,8 @@ class OptionError(MummergpuError):
 class OptionClashError(OptionError):
     """Two options exclude each other.
 
-    Both are parameters in Python, perhaps with a value after ``=``. `message` says why to programs;
-    the command says only that they exclude each other.
+    Both are Python parameters, perhaps with a value after ``=``. Python programs see the reason in
+    `message`; the command says only that they exclude each other.
     """
 
     def __init__(self, option: str, other: str, message: str) -> None:
@@ -105,17 +104,17 @@ class OptionClashError(OptionError):
 
 
 class MummerUsageError(MummergpuError):
-    """A command line of MUMmer's ``mummer`` or ``nucmer`` is one that the program refuses.
+    """A command line of MUMmer's ``mummer`` or ``nucmer`` is invalid.
 
-    Its exit code is the program's, which has no other for wrong usage. A command line of ``nucmer``
-    is refused, too, if it asks for what cannot be done.
+    The exit code is that of the MUMmer program, which has no other code for wrong usage. Command
+    lines of ``nucmer`` are also refused if they need unsupported features.
     """
 
 
 class BackendError(MummergpuError):
     """The user asked for a backend that does not work on this machine.
 
-    `message` says what is missing and how to get it.
+    `message` names the missing part and how to get it.
     """
 
     def __init__(self, backend: str, message: str) -> None:
@@ -128,7 +127,7 @@ class BackendError(MummergpuError):
 
 
 class ExportError(MummergpuError):
-    """An array on a device cannot be handed to another library in the way that it asks for."""
+    """An array on a device cannot be passed to another library as that library requests."""
 
     def __str__(self) -> str:
         return f"an array on a device: {super().__str__()}"
@@ -137,7 +136,7 @@ class ExportError(MummergpuError):
 class LibraryError(MummergpuError):
     """A library that only some commands need is not installed, or does not work.
 
-    `purpose` needs `library`, named as for pip, which `extra` of this package installs.
+    `purpose` needs `library`, a pip name, which `extra` of this package installs.
     """
 
     def __init__(self, purpose: str, library: str, extra: str, problem: str) -> None:
@@ -153,7 +152,7 @@ class LibraryError(MummergpuError):
 
 
 class VariableError(MummergpuError):
-    """Variables of the environment, or a file of settings, configure a library unusably."""
+    """Environment variables, or a settings file, make a library unusable."""
 
     def __init__(self, names: list[str], problem: str) -> None:
         super().__init__(names, problem)
@@ -165,7 +164,7 @@ class VariableError(MummergpuError):
 
 
 class ClusterError(MummergpuError):
-    """The machines of a cluster cannot be used, or have not done their work.
+    """The machines of a cluster cannot be used, or failed.
 
     `cluster` is as the user named it, or the address of one of its workers.
     """

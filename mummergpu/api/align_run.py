@@ -51,7 +51,7 @@ class AlignKeywords(TypedDict, total=False):
 
 @frozen
 class AlignRequest:
-    """What `mummergpu.align`, which describes it, and `Index.align` take alike."""
+    """The keywords that `mummergpu.align`, which documents them, and `Index.align` share."""
 
     min_cluster: int = ClusterOptions.min_bases
     max_gap: int = ClusterOptions.max_gap
@@ -68,7 +68,7 @@ class AlignRequest:
     def job(
         self, search: SearchOptions, has_length: bool, formats: Collection[str] = ()
     ) -> tuple[GenomeOptions, AlignmentMethod]:
-        """Return how genomes are aligned; what is written decides on the usual costs of gaps."""
+        """Return how genomes are aligned; the default gap penalties depend on `formats`."""
         genomes = GenomeOptions(
             ClusterOptions(
                 *(self.min_cluster, self.max_gap, self.diagonal_difference, self.diagonal_factor)
@@ -263,7 +263,7 @@ def align_to_index(
 def _align_tiles(
     searched: Iterable[FoundBlock], aligner: GenomeAligner, executor: ThreadPoolExecutor
 ) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
-    """Yield blocks with their alignments, whose tiles lie between matches."""
+    """Yield blocks with their alignments, made in tiles between matches."""
     for block, mems in searched:
         yield block, aligner.align_block(block, mems, executor.map)
 

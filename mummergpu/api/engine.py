@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 class KeptMinimizers:
-    """Says which searches look up minimizers; one thread calls it at a time.
+    """Decides which searches look up minimizers; one thread calls it at a time.
 
-    One table serves every length of a match from that of the index upwards.
+    One table serves every minimum match length from that of the index upwards.
     """
 
     def __init__(self, reference: Reference, options: IndexOptions) -> None:
@@ -57,11 +57,11 @@ class KeptMinimizers:
     def index_for(
         self, kmers: KmerIndex, search: SearchOptions, query_bases: int | None
     ) -> KeptIndex[MinimizerIndex] | None:
-        """Return the minimizers if a search on the processor looks them up, else None.
+        """Return the minimizers if a search on the processor should look them up, else None.
 
-        That is if only unique matches are wanted, the index need not be small, and the tables of
-        k-mers are not expected to be faster. The table of minimizers is counted unless an earlier
-        search has had it built.
+        It should if only unique matches are wanted, the index need not be small, and the k-mer
+        tables are not expected to be faster. The time to build the table of minimizers counts
+        unless an earlier search has built it.
         """
         kind, length = self._options.kind, self._options.minimum_length
         is_unique = search.uniqueness is not Uniqueness.ALL and search.minimum_length >= length
@@ -103,7 +103,7 @@ FoundBlock = tuple[QueryBlock, BlockMems]
 
 
 class Engine:
-    """Searches one reference, as often as asked, also from several threads at once."""
+    """Searches one reference any number of times, also from several threads at once."""
 
     def __init__(self, source: Reference | IndexFile, options: IndexOptions) -> None:
         log_compiling()
@@ -118,7 +118,7 @@ class Engine:
         self._is_closed = False
 
     def prepare(self, threads: int) -> None:
-        """Build or open the pages now, so that no search has to."""
+        """Build or open the pages before the first search."""
         context = RunContext(threads)
         with context.executor:
             kept = self.kept_index(self.options.minimum_length)
@@ -128,7 +128,7 @@ class Engine:
     def device_for(
         self, device: DeviceOptions, query_bases: int | None, minimum_length: int
     ) -> DeviceOptions:
-        """Return where to search queries, whose bases on all searched strands are counted."""
+        """Return the device for queries; `query_bases` counts all searched strands."""
         is_open = any(one.backend.name != "cpu" for one in self._open.values())
         if device.backend != "auto" or is_open or query_bases is None:
             return device
@@ -139,7 +139,7 @@ class Engine:
         return replace(device, backend="cpu") if faster else device
 
     def block_bases(self, device: DeviceOptions, minimum_length: int) -> int:
-        """Return about how many bases of queries make a block: so few that none need be cut."""
+        """Return the approximate bases of a block of queries: few enough to search it uncut."""
         return self._opened(device, minimum_length).backend.sizes.first_batch_bases
 
     def find(
@@ -183,7 +183,7 @@ class Engine:
                     prepare,
                 )
         finally:
-            # Searches that are under way read the pages, which must not go before they end.
+            # The pages must stay until running searches, which read them, have ended.
             context.executor.shutdown(wait=True, cancel_futures=True)
 
     def find_on_device(
@@ -196,8 +196,8 @@ class Engine:
         Raises
         ------
         OptionError, BackendError
-            If the search takes several steps, whose matches only the host puts together; or there
-            is no GPU, or too little memory on it.
+            If the search takes several steps, whose matches only the host can merge; or if there
+            is no GPU, or it has too little memory.
         """
         _refuse_several_steps(self.options, options)
         kept = [] if queries.block is None else [queries.block]
@@ -219,11 +219,11 @@ class Engine:
     def lend_search(
         self, device: DeviceOptions, options: MappingOptions
     ) -> Iterator[tuple[Backend[Any], Sequence[Any] | None]]:
-        """Lend a backend to map reads with; it stays open, and with it what it has loaded.
+        """Lend a backend to map reads with; it stays open and keeps its pages loaded.
 
-        Also yield all pages of the index: the backend has loaded what the first pass searches of
-        them, and others search beside the caller. They are None if there are several groups: the
-        caller loads one after the other, and other searches wait.
+        Also yield all pages of the index: the backend has loaded those of the first pass, and other
+        searches may run at the same time. The pages are None if there are several groups: the
+        caller then loads one group after the other, and other searches wait.
         """
         length = self.options.minimum_length
         if not self.kept_index(length).has_one_group:
@@ -239,7 +239,7 @@ class Engine:
         if isinstance(backend, ResidentBackend):
             backend = backend.for_windows(searched[0], options.seed_length)
         else:
-            # One of its own takes no time, and skips k-mers that other searches need.
+            # A new backend costs no time, and may skip k-mers that other searches need.
             backend = open_cpu_backend(self.options.kind, Stats())
             backend.load_pages(searched, options.seed_length)
         yield backend, pages
@@ -271,7 +271,7 @@ class Engine:
             return kept
 
     def close(self) -> None:
-        """Release the index and the devices; a second call does nothing."""
+        """Release the index and the devices; further calls do nothing."""
         with self._lock:
             self._is_closed = True
             opened, self._open, self._kept = list(self._open.values()), {}, {}
@@ -293,7 +293,7 @@ class Engine:
         with self._lock:
             self.refuse_if_closed()
             key = (device.backend, minimum_length)
-            # The two words may mean the same GPU, which needs the index once.
+            # Both words may mean the same GPU, which needs the index only once.
             other = {"auto": "cuda", "cuda": "auto"}.get(device.backend, "")
             found = self._open.get((other, minimum_length))
             if key not in self._open and found is not None and found.backend.name == "cuda":
@@ -344,7 +344,7 @@ class Engine:
 
     @staticmethod
     def _load(opened: OpenSearch, threads: int) -> None:
-        """Load the only group of pages into a backend, unless it has it."""
+        """Load the only group of pages into a backend, unless it is loaded already."""
         context = RunContext(threads)
         with context.executor:
             opened.load_group(0, context)
@@ -366,7 +366,7 @@ class Engine:
 
 
 def _refuse_several_steps(index: IndexOptions, search: SearchOptions) -> None:
-    """Raise `OptionError` if the matches of a search are put together or filtered by the host."""
+    """Raise `OptionError` if the host has to merge or filter the matches of a search."""
     if not isinstance(index.kind, KmerOptions):
         text = "this index has suffix trees, and only tables of k-mers leave matches on a device"
         raise OptionError("match_on_device", f"{text}; {_REST}")

@@ -1,4 +1,4 @@
-"""Hidden Markov models from Python: of arrays, or of a program's text."""
+"""Hidden Markov models from Python: from arrays, or from the text of a program."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mummergpu.input.records.parser_state import PASSED_OVER
 from mummergpu.runtime.arrays import Float64Array, Int64Array
 
 SymbolSequence = str | bytes | Sequence[int] | npt.NDArray[Any]
-"""Symbols as text, or as numbers: their places in the alphabet."""
+"""Symbols as text, or as numbers: their indices in the alphabet."""
 
 _MAX_SYMBOLS: Final = 254
 
@@ -33,7 +33,7 @@ class BestPath(NamedTuple):
     Attributes
     ----------
     score : float
-        The natural logarithm of its probability, with that of the symbols; -inf if no path emits
+        The natural logarithm of the joint probability of path and symbols; -inf if no path emits
         the sequence.
     states : ndarray of int64, shape (length,)
         The state of each symbol, a number into `HiddenMarkovModel.states`; empty without a path.
@@ -51,21 +51,21 @@ class HiddenMarkovModel:
     states : sequence of str
         The names of the states.
     transitions : array_like of float, shape (n_states, n_states)
-        The probabilities of steps from the state of a row to that of a column.
+        The probabilities of transitions from the state of a row to that of a column.
     emissions : array_like of float, shape (n_states, n_symbols)
         The probabilities of symbols in each state.
     start : array_like of float, shape (n_states,), optional
         The probabilities of the first state; equal by default.
     end : array_like of float, shape (n_states,), optional
-        The probabilities to end after each state; by default, a path may end in any state.
+        The probabilities of ending after each state; by default, a path may end in any state.
     alphabet : sequence of str, optional
         The symbols, single ASCII characters, if sequences are given as text.
 
     Raises
     ------
     OptionError
-        If the arrays do not fit each other, a probability is negative or not finite, or a row sums
-        to more than 1.001. The log warns of one that sums to more than 1.000001.
+        If the shapes of the arrays disagree, a probability is negative or not finite, or a row sums
+        to more than 1.001. The log warns of a row that sums to more than 1.000001.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class HiddenMarkovModel:
 
     @classmethod
     def parse(cls, text: str, name: str | None = None) -> Self:
-        """Return a model of a program in the language of ``mummergpu hmm``.
+        """Return a model from a program in the language of ``mummergpu hmm``.
 
         Parameters
         ----------
@@ -231,8 +231,7 @@ class HiddenMarkovModel:
         Returns
         -------
         BestPath or list of BestPath
-            A list if there are several sequences. Of equally good states the one that was declared
-            first is taken.
+            A list if there are several sequences. Ties go to the state that was declared first.
 
         Raises
         ------
@@ -264,7 +263,7 @@ class HiddenMarkovModel:
         return self._scores(sequences, Algorithm.FORWARD)
 
     def backward(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
-        """Return the same as `forward`, computed from the ends of the sequences."""
+        """Return the values of `forward`, computed from the ends of the sequences."""
         return self._scores(sequences, Algorithm.BACKWARD)
 
     def posterior(self, sequences: SymbolSequence | Iterable[SymbolSequence]) -> Any:
@@ -278,7 +277,7 @@ class HiddenMarkovModel:
         Returns
         -------
         ndarray of float64, shape (length, n_states), or list of these
-            Rows sum to 1; they are not numbers for an impossible sequence.
+            Rows sum to 1; they are NaN for an impossible sequence.
         """
         block, is_one = self._block(sequences)
         found = evaluate(self._compiled, Algorithm.POSTERIOR, block, (Attribute.TABLE,))
@@ -297,7 +296,7 @@ class HiddenMarkovModel:
     def _numbers(self) -> Int64Array:
         """The number in `states` of each state of the compiled model."""
         own = self._compiled.state_names
-        # States of arrays are called by their numbers inside, so that any names can be given.
+        # Internally, states of arrays are named by number, so that users may choose any names.
         numbers = own if self._names != own else range(len(own))
         return np.array([int(name) for name in numbers], dtype=np.int64)
 
@@ -352,7 +351,7 @@ def _is_sequence(sequences: Any) -> bool:
     if isinstance(sequences, str | bytes):
         return True
     if hasattr(sequences, "__array__"):
-        # A table of one column is how hmmlearn has a sequence.
+        # hmmlearn represents a sequence as a table of one column.
         found = np.asarray(sequences)
         if found.ndim > 1 and found.shape[1:] != (1,):
             raise OptionError(

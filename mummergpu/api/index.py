@@ -1,4 +1,4 @@
-"""An index of a reference in memory: build or open it, and search it as often as you like."""
+"""An index of a reference in memory: build or open it once, and search it any number of times."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Index(Closing):
     """The index of a reference, from `Index.build` or `Index.open`.
 
     Several threads may search one index at the same time. It is a context manager; without a
-    ``with`` block, its memory goes when nothing refers to it any more. Another process that gets
-    it by ``pickle`` opens its file again, or builds it again of the same sequences.
+    ``with`` block, its memory is freed when nothing refers to it any more. A process that unpickles
+    it opens its file again, or rebuilds it from the same sequences.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Index(Closing):
         self._searched = SearchedReference(engine.reference)
 
     def __reduce__(self) -> tuple[Callable[[], Index], tuple[()]]:
-        """Let another process open the file, or build the index again."""
+        """Pickle the path of the file, or the sequences to build the index from."""
         self._engine.refuse_if_closed()
         return self._remake, ()
 
@@ -142,7 +142,7 @@ class Index(Closing):
     def _of_reference(cls, source: Reference, options: IndexOptions, threads: int | None) -> Index:
         engine = Engine(source, options)
         engine.prepare(thread_count(threads))
-        # No caches, and the bases once.
+        # Pickle the bases only once, and no caches.
         own = replace(source, padded=None)
         return cls(engine, source.path, partial(cls._of_reference, own, options, threads))
 
@@ -223,7 +223,7 @@ class Index(Closing):
         Raises
         ------
         InputError
-            If the index is damaged, or of another reference; the message names the first
+            If the index is damaged, or has another reference; the message names the first
             difference.
         OptionError
             If the index is not in a file.
@@ -519,7 +519,7 @@ class Index(Closing):
         self._engine.close()
 
     def _length(self, asked: int | None) -> int:
-        """Return the fewest bases of a match: by default what the index was made for."""
+        """Return the minimum match length in bases: by default that of the index."""
         return self.min_length if asked is None else asked
 
     def __repr__(self) -> str:

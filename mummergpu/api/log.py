@@ -1,4 +1,4 @@
-"""The log of the package, with a line when it compiles for long."""
+"""The log of the package, with a line when compiling takes long."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SILENT_SECONDS: Final = 1.0
 def log_compiling() -> None:
     """Log one line if compiling for the first time takes long.
 
-    It is a warning, which Python prints where nobody has set up a log: else a notebook would be
-    silent for a minute.
+    It is a warning, because Python prints warnings even if no log is configured: otherwise a
+    notebook would be silent for a minute.
     """
 
     def announce() -> None:

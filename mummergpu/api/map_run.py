@@ -173,7 +173,7 @@ Mapped = tuple[MappedBlock, tuple[bytes, ...]]
 def alignments_of(
     found: Sequence[Mapped], searched: SearchedReference, options: MapOptions
 ) -> Alignments:
-    """Return the alignments of some blocks together."""
+    """Return the alignments of all blocks as one result."""
     groups = found[-1][1] if found else ()
     return Alignments([mapped for mapped, _ in found], searched, options.writes_xa, groups)
 
@@ -181,8 +181,8 @@ def alignments_of(
 def map_to_index(engine: Engine, options: MapOptions) -> Generator[Mapped]:
     """Yield the reads and their alignments in the order of the reads, and their read groups.
 
-    Other searches of the index run at the same time if it has one group of pages; else they wait
-    for the end.
+    If the index has one group of pages, other searches may run at the same time; otherwise they
+    wait until this one ends.
     """
     engine.refuse_if_closed()
     plan = engine.kept_index(engine.options.minimum_length).plan
@@ -203,7 +203,7 @@ def map_to_index(engine: Engine, options: MapOptions) -> Generator[Mapped]:
                     for mapped in results:
                         yield mapped, reads.reader.read_groups
             finally:
-                # Searches that are under way read the pages, which must not go before they end.
+                # The pages must stay until running searches, which read them, have ended.
                 context.executor.shutdown(wait=True, cancel_futures=True)
 
 

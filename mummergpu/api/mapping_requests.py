@@ -1,4 +1,4 @@
-"""The words of the Python interface for mapping reads, and what they mean."""
+"""The keywords of the Python interface for mapping reads, and their meaning."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Scores:
 
     @property
     def costs(self) -> Costs:
-        """The numbers that alignments are computed with."""
+        """The scores as the aligner takes them."""
         deletion_open, insertion_open = _two_penalties("gap_open", self.gap_open)
         deletion_extend, insertion_extend = _two_penalties("gap_extend", self.gap_extend)
         return Costs(
@@ -137,7 +137,7 @@ class MapKeywords(TypedDict, total=False):
 
 @frozen
 class MapRequest:
-    """What `mummergpu.map`, which describes it, `Index.map` and `Index.stream_map` take alike."""
+    """The keywords that `mummergpu.map`, which documents them, `Index.map` and others share."""
 
     interleaved: bool = False
     insert_size: Sequence[float] | None = None
@@ -211,7 +211,7 @@ def read_sources(
 
 
 def _files_or_reads(option: str, given: object) -> tuple[tuple[str, ...], Any, Iterator[Any]]:
-    """Return the names of files; or none, the first of what is in memory, and all of that."""
+    """Return the paths of files; or no paths, the first item in memory, and all items."""
     if isinstance(given, str) and _BASES.fullmatch(given) and not os.path.exists(given):
         given = [("read", given)]
     if isinstance(given, str | os.PathLike):
@@ -232,7 +232,7 @@ def _files_or_reads(option: str, given: object) -> tuple[tuple[str, ...], Any, I
 
 
 def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
-    """Return the sizes of templates: a mean, a standard deviation and bounds in bases, or None."""
+    """Return the insert sizes: a mean, a standard deviation and bounds in bases, or None."""
     if asked is None:
         return None
     try:
@@ -248,7 +248,7 @@ def insert_sizes(asked: Sequence[float] | None) -> InsertSizes | None:
 
 
 def read_group_asked(line: str | None, sources: Sequence[ReadSource] = ()) -> ReadGroup | None:
-    """Return the read group of a line; None for an empty one, the usual one for None."""
+    """Return the read group of a header line; None for an empty line, the default one for None."""
     if line is None:
         of_file = bool(sources) and not isinstance(sources[0], ReadsInMemory)
         return usual_read_group(sources[0].paths if of_file else ["-"])

@@ -205,10 +205,10 @@ class Matches(FoundInReference, ResultRows[Match]):
 
 
 class DeviceMatches(FoundInReference):
-    """The matches of some queries, on a GPU: query by query, forward strand before reverse.
+    """The matches of some queries on a GPU: query by query, forward strand before reverse.
 
-    The columns are those of `Matches`, of the same types, but each is a `DeviceArray`, which other
-    libraries use without a copy. Names and lengths of sequences are on the host.
+    The columns are those of `Matches`, with the same types, but each is a `DeviceArray`, which
+    other libraries use without a copy. Names and lengths of sequences are on the host.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ class DeviceMatches(FoundInReference):
         Returns
         -------
         Matches
-            The result of `Index.match` for the same queries, with the changes that you have made
+            The result of `Index.match` for the same queries, including any changes that you made
             to the columns.
 
         Raises

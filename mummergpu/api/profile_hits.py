@@ -34,32 +34,32 @@ from mummergpu.runtime.words import pluralize
 
 
 class Hit(NamedTuple):
-    """One domain of a hit; positions are 0-based and half-open.
+    """One domain of a hit; ranges are 0-based and half-open.
 
     Attributes
     ----------
     query, target : str
-        A profile and a protein; of a scan, a protein and a profile.
+        A profile and a protein; in a scan, a protein and a profile.
     e_value, score, bias : float
         Of the whole target.
     domain, domains : int
-        The number of the domain, from 1 on, and how many the target has.
+        The number of the domain, counted from 1, and how many domains the target has.
     c_evalue, i_evalue, domain_score, domain_bias : float
         Of the domain: its conditional and its independent E-value.
     profile_start, profile_end, start, end, envelope_start, envelope_end : int
-        Where it lies on the profile and on the protein.
+        The ranges of the alignment on the profile and on the protein, and the envelope.
     included : bool
         Whether the domain is significant.
     record, frame, nucleotide_start, nucleotide_end : str, int, int, int
-        With ``translate``, where the domain lies on the nucleotides: its record, the frame of its
-        ORF, 1 to 3 or on the other strand 4 to 6, and its bases on the strand of the record.
+        With ``translate``, where the domain lies on the nucleotides: the record, the frame of its
+        ORF (1 to 3, or 4 to 6 on the reverse strand), and its bases on the strand of the record.
         Otherwise None and -1.
     query_length, target_length : int
         The residues of the protein, and the nodes of the profile.
     accuracy : float
         The mean posterior probability of the aligned residues.
     query_accession, target_accession, description : str
-        As the files have them, empty where they have none; the description is the target's.
+        As in the files, empty if missing; the description is the target's.
     """
 
     query: str
@@ -95,10 +95,9 @@ class Hit(NamedTuple):
 class Hits(ResultRows[Hit]):
     """The domains that HMMER reports, query by query, the best target first.
 
-    The fields of `Hit` are columns: arrays of numpy, of which `query`, `target` and `record` are
-    numbers into `query_names`, `target_names` and `record_names`, and accessions and descriptions
-    numbers into `texts`. `to_arrow`, `to_pandas` and
-    `to_polars` make tables of them.
+    The fields of `Hit` are columns: numpy arrays. `query`, `target` and `record` are indices into
+    `query_names`, `target_names` and `record_names`; accessions and descriptions are indices into
+    `texts`. `to_arrow`, `to_pandas` and `to_polars` return tables.
     """
 
     _row = Hit
@@ -154,9 +153,9 @@ def hmmsearch(
     Parameters
     ----------
     profiles : path, pyhmmer HMM, or sequence of them
-        Files of HMMER, also pressed or compressed, or profiles of pyhmmer.
+        HMMER files, also pressed or compressed, or pyhmmer profiles.
     sequences : path, or iterable of (str, str)
-        A FASTA file of proteins, also compressed, or names and sequences, or sequences of pyhmmer;
+        A FASTA file of proteins, also compressed, or names and sequences, or pyhmmer sequences;
         with ``translate``, reads or contigs in any format.
     threads : int, optional
         The number of threads; by default all processors.
@@ -173,12 +172,12 @@ def hmmsearch(
     Returns
     -------
     Hits
-        The domains that are reported.
+        The reported domains.
 
     Raises
     ------
     MummergpuError
-        If the input or an option is wrong, pyhmmer is not installed, or the backend is not there.
+        If the input or an option is wrong, or pyhmmer or the backend is not available.
     TypeError
         If there is no such option.
     """
@@ -235,7 +234,7 @@ def _profiles(profiles: Any) -> tuple[str | Profile, ...]:
 
 
 def _profile(given: Any) -> str | Profile:
-    """Return the name of a file, or a profile of proteins from one of pyhmmer."""
+    """Return the path of a file, or a protein profile from one of pyhmmer."""
     if isinstance(given, Profile) or _is_path(given):
         return given if isinstance(given, Profile) else path("profiles", given)
     if not hasattr(given, "evalue_parameters") or not hasattr(given, "match_emissions"):

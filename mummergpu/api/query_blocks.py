@@ -1,4 +1,4 @@
-"""Queries of users, in memory or in files, as the blocks that a search takes."""
+"""Converts queries of users, in memory or in files, to the blocks that a search takes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class QuerySource:
     def of(
         cls, queries: Queries | PathLike | Sequence[PathLike], any_letters: bool, pair: bool = False
     ) -> QuerySource:
-        """Return the queries that an argument means; a plain text is a sequence, and no file."""
+        """Return the queries of an argument; a plain text is a sequence, not a file."""
         given = list(queries) if isinstance(queries, list | tuple) else [queries]
         if given and all(isinstance(path, os.PathLike) for path in given):
             return cls.of_files(paths("queries", queries), any_letters, pair)
@@ -55,7 +55,7 @@ class QuerySource:
 
     @property
     def base_count(self) -> int | None:
-        """About how many bases the queries have; None if that is unknown."""
+        """The approximate number of bases of the queries; None if it is unknown."""
         if self.paths is not None:
             return estimate_query_bases(self.paths)
         return 0 if self.block is None else self.block.base_count

@@ -1,4 +1,4 @@
-"""Arguments of the Python interface, as the classes of options take them, which check them."""
+"""Converts arguments of the Python interface to the option classes, which check them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def showing(request: type) -> Callable[[Function], Function]:
-    """Let a function have the fields of a request as keywords in place of ``**keywords``."""
+    """Show the fields of a request as a function's keywords in place of ``**keywords``."""
     fields = inspect.signature(request).parameters.values()
 
     def decorate(function: Function) -> Function:
@@ -34,7 +34,7 @@ def showing(request: type) -> Callable[[Function], Function]:
 
         @wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
-            # Errors name a misspelt keyword of the function, not of the request.
+            # The error for a misspelt keyword names the function, not the request.
             signature.bind(*arguments, **named)
             return function(*arguments, **named)
 
@@ -54,14 +54,14 @@ def device_options(backend: str, threads: int | None) -> DeviceOptions:
 def target_asked(
     name: PathLike, format_name: str | None, rows: RowKind, option: str = "path"
 ) -> OutputTarget:
-    """Return a file to write."""
+    """Return an output file."""
     return target_of(path(option, name), _format_asked(format_name, rows), option, rows)
 
 
 def targets_asked(
     names: object, format_name: str | None, rows: RowKind
 ) -> tuple[OutputTarget, ...]:
-    """Return the files to write, at least one; a format is for one whose name does not matter."""
+    """Return the output files, at least one; `format_name` overrides the name of a file."""
     return targets_of(paths("output", names), _format_asked(format_name, rows), rows)
 
 
@@ -70,7 +70,7 @@ def _format_asked(format_name: str | None, rows: RowKind) -> str | None:
 
 
 def cluster_options(cluster: Any, threads: int) -> ClusterOptions:
-    """Return a cluster from its address, or from a client of it; processes here share threads."""
+    """Return a cluster from its address or its client; local processes share `threads`."""
     if isinstance(cluster, str):
         return ClusterOptions.shared(cluster, threads)
     if not hasattr(cluster, "scheduler"):
@@ -79,5 +79,5 @@ def cluster_options(cluster: Any, threads: int) -> ClusterOptions:
 
 
 def thread_count(asked: int | None) -> int:
-    """Return the number of working threads: that of the user, or one for each processor."""
+    """Return the number of threads: that of the user, or one for each processor."""
     return processor_count() if asked is None else positive("threads", asked)

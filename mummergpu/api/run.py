@@ -27,7 +27,7 @@ class RunStats:
     Attributes
     ----------
     queries, query_bases, matches : int
-        Counts; matches are 0 for a run that maps reads, and those that alignments begin with for a
+        Counts; `matches` is 0 for a run that maps reads, and counts the anchors of alignments for a
         run that aligns genomes.
     seconds : float
         The time of the whole run.
@@ -38,9 +38,9 @@ class RunStats:
     backend : str
         ``cpu`` or ``cuda``.
     mapped, properly_paired : int
-        The reads that are mapped, and those in proper pairs; 0 for a run that does not map.
+        The mapped reads, and those in proper pairs; 0 for a run that does not map.
     alignments : int
-        The alignments that are written; 0 for a run that does not align genomes.
+        The alignments written; 0 for a run that does not align genomes.
     """
 
     queries: int
@@ -56,7 +56,7 @@ class RunStats:
 
     @classmethod
     def of(cls, stats: Stats) -> RunStats:
-        """Return the figures of a run that has ended."""
+        """Return the counts and times of a finished run."""
         seconds = {name: stage.seconds for name, stage in stats.stages.items() if stage.count}
         return cls(
             stats.counts.get("queries", 0),
@@ -117,8 +117,8 @@ def match(
     style : TextStyle, optional
         The options of MUMmer's text.
     sam : SamOptions, optional
-        The options of SAM and BAM; by default all
-        matches are written, in a read group with the name of the first file of queries.
+        The options of SAM and BAM; by default all matches are written, in a read group with the
+        name of the first file of queries.
     max_memory : int, optional
         The memory limit for the reference and its index, in bytes; by default half of the free
         memory.

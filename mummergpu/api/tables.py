@@ -1,4 +1,4 @@
-"""Columns of numpy as rows, and as the tables of other libraries: what all results share."""
+"""The common base of results: columns of numpy as rows, and as tables of other libraries."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 ROWS_SHOWN: Final = 5
-"""The rows of a result that an interpreter shows."""
+"""The number of rows in the ``repr`` of a result."""
 
 _ROWS_AT_ONCE: Final = 1 << 12
-"""The rows that are made together when all are asked for one by one."""
+"""The number of rows that iteration makes at once."""
 
 _CIGAR: Final = "cigar"
 
@@ -40,7 +40,7 @@ _LETTERS: Final = "MIDNSHP=X"
 
 
 class SearchedReference:
-    """A reference, and what all results of searches in it share: it is made once, when needed.
+    """A reference, with the tables that all results share: each is made once, when needed.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SearchedReference:
 
     @cached_property
     def lookup(self) -> RecordLookup:
-        """The table from which the record of a position is found."""
+        """The table that finds the record of a position."""
         return record_lookup(self.reference.record_starts, self.reference.codes.size)
 
     @cached_property
@@ -74,7 +74,7 @@ class FoundInReference:
 
     @property
     def _record_names(self) -> tuple[str, ...]:
-        """The same names, which nobody changes."""
+        """The same names, immutable."""
         return self._searched.names
 
     @property
@@ -87,17 +87,17 @@ class ResultRows(Sequence[Row], Generic[Row]):
     """Columns of numpy that are also a sequence of rows, and tables.
 
     The fields of a row are the columns of a table, and attributes of this class: arrays of numbers,
-    or for `_names` the numbers of names, of which negative ones stand for None.
+    or for `_names` the numbers of names, where a negative number stands for None.
     """
 
     _row: ClassVar[Any]
     """The class of the rows, a named tuple."""
 
     _names: ClassVar[dict[str, tuple[str, str]]]
-    """For each field that is a name, the attributes that have its numbers and its names."""
+    """For each field that is a name, the attributes with its numbers and its names."""
 
     _can_lack: ClassVar[tuple[str, ...]] = ()
-    """The fields of numbers of which -1 stands for none: in tables, they are null then."""
+    """The numeric fields in which -1 stands for none: tables have null there."""
 
     def __iter__(self) -> Iterator[Row]:
         for first in range(0, len(self), _ROWS_AT_ONCE):
@@ -165,7 +165,7 @@ class ResultRows(Sequence[Row], Generic[Row]):
         Raises
         ------
         LibraryError
-            If polars, or pyarrow, by which it is made, is not installed.
+            If polars or pyarrow, which makes the data frame, is not installed.
         """
         return cast(
             "polars.DataFrame", self._library("polars", "polars").from_arrow(self.to_arrow())
@@ -206,7 +206,7 @@ class ResultRows(Sequence[Row], Generic[Row]):
         return [names[number] if number >= 0 else None for number in numbers[rows].tolist()]
 
     def _distinct_names(self, field: str) -> tuple[npt.NDArray[np.int32], list[str]]:
-        """Return numbers into a list of different names; several records may have the same name.
+        """Return indices into a list of distinct names; several records may have the same name.
 
         Bytes that are not UTF-8 become escapes, which all libraries take.
         """
@@ -219,7 +219,7 @@ class ResultRows(Sequence[Row], Generic[Row]):
         return numbers.astype(np.int32), list(places)
 
     def _library(self, name: str, extra: str) -> Any:
-        """Import a library that only some methods need."""
+        """Import an optional library."""
         try:
             return importlib.import_module(name)
         except ImportError as error:
@@ -238,7 +238,7 @@ class AlignmentRows(FoundInReference, ResultRows[Row]):
     cigars: npt.NDArray[np.uint32]
 
     def cigar(self, row: int) -> str:
-        """Return the CIGAR of a row as text, such as ``3S97M``; ``*`` if it has none.
+        """Return the CIGAR of a row as text, such as ``3S97M``; ``*`` if there is none.
 
         Parameters
         ----------
@@ -275,5 +275,5 @@ def names_of_queries(block: QueryBlock) -> list[str]:
 
 
 def decoded_name(name: bytes) -> str:
-    """Return a name as text, from which its bytes can be made again."""
+    """Return a name as text that encodes back to the same bytes."""
     return name.decode("utf-8", "surrogateescape")

@@ -46,7 +46,7 @@ _CALLED: Final = {
     **dict.fromkeys(("mum", "mumreference", "maxmatch"), "mode"),
     "no_extend": "extend",
 }
-"""The parameters in Python that some options stand for."""
+"""The Python parameters of options with other names."""
 
 _GENOMES: Final = "mapping.genomes.options"
 
@@ -227,7 +227,7 @@ def _align_options(params: Params, command: str) -> AlignOptions:
 
 
 def _given_parameters() -> set[str]:
-    """Return the parameters in Python of all options that the user gave."""
+    """Return the Python parameters of all options that the user gave."""
     context = click.get_current_context()
     names = [parameter.name or "" for parameter in context.command.params]
     return {_CALLED.get(name, name) for name in names if is_given(context, name)}

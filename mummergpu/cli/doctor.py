@@ -1,7 +1,7 @@
-"""The command ``doctor``: show what mummergpu can use on this machine, and what is missing.
+"""The command ``doctor``: report the libraries, devices and folders that mummergpu can use.
 
 Nothing here may fail: users ask for this report when something is broken. So each library is tried
-on its own, and the backends after the libraries that they need.
+separately, and the backends after the libraries that they need.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ REQUIRED: Final = {
     "isal": "isal.igzip",
     "tqdm": "tqdm",
 }
-"""The libraries that every backend needs: from the name for pip to the module to import."""
+"""The libraries that every backend needs: from the pip name to the module to import."""
 
 OPTIONAL: Final = {
     "matplotlib": ("matplotlib.figure", "plot"),
     "jinja2": ("jinja2", "report"),
     "scipy": ("scipy.special", "report"),
 }
-"""The libraries of single options and commands: the module to import, and the extra for pip."""
+"""The libraries of single options and commands: the module to import, and the pip extra."""
 
 if sys.version_info < (3, 14):  # Later versions have zstd of their own.
     OPTIONAL["zstandard"] = ("zstandard", "zstd")
 
 Report = Mapping[str, Any]
-"""What ``--json`` writes; libraries and devices are the classes that describe them."""
+"""The content of ``--json``; libraries and devices are the classes that describe them."""
 
 
 @click.command("doctor", context_settings=HELP_OPTIONS)
@@ -101,7 +101,7 @@ def _examine() -> Report:
 
 
 def _folder_facts(folder: Path | None, pattern: str) -> Report:
-    """Return a folder that keeps compiled code, also one that is not made yet, and its files."""
+    """Return the facts of a folder of compiled code, which need not exist yet."""
     if folder is None:
         return {"folder": None, "writable": False, "entries": 0, "bytes": 0}
     sizes = []

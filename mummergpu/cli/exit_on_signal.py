@@ -1,7 +1,7 @@
-"""How a signal ends the process: with one line and an exit code.
+"""Ends the process at a signal, with one line and an exit code.
 
-The first handlers are set before anything else is imported, so this module imports nothing that the
-interpreter has not: ``signal`` and ``typing`` take longer than all that is before them.
+The first handlers are set before anything else is imported, so this module imports only modules
+that the interpreter has loaded: ``signal`` and ``typing`` take longer than all imports before them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PROGRAM: Final = "mummergpu"
 
 COMPLETION_VARIABLE: Final = "_MUMMERGPU_COMPLETE"
-"""The environment variable with which a shell's script asks, set to ``bash_complete`` or alike."""
+"""The environment variable of completion scripts, set to ``bash_complete`` or similar."""
 
 ENDINGS: Final[dict[int, str]] = {
     signal.SIGINT: "interrupted",

@@ -33,7 +33,7 @@ _FORMATS: Final = {
 
 
 def _format_of(output: str) -> str:
-    """Return the format that a name ends with."""
+    """Return the format for the ending of a name."""
     suffix = os.path.splitext(output)[1].lower()
     if suffix in ("", ".txt"):
         return "tsv"

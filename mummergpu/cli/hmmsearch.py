@@ -1,4 +1,4 @@
-"""The commands ``hmmsearch`` and ``hmmscan``: search profile HMMs in proteins, in HMMER's words."""
+"""The commands ``hmmsearch`` and ``hmmscan``: search profile HMMs, with HMMER's options."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _TABLES: Final = {
 _RULES: Final = "input.blocks.proteins:ProteinRules"
 
 _SHORTEST_ROW: Final = 120
-"""What HMMER demands of --textw."""
+"""HMMER's minimum for --textw."""
 
 _NO_TEXT: Final = "No effect: there is no text with alignments."
 
@@ -63,10 +63,10 @@ def _number(name: str, text: str) -> click.Option:
 
 
 class HmmerCommand(SectionedCommand):
-    """A command that takes words as HMMER does: long options may be cut, and are given once."""
+    """A command with HMMER's option syntax: long options may be abbreviated, and are given once."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words, with abbreviated options written out."""
+        """Parse the command line, with abbreviated options completed."""
         names = [name for one in self.get_params(ctx) for name in one.opts if name[:2] == "--"]
         end = args.index("--") if "--" in args else len(args)
         args = [*(_written_out(word, names, ctx) for word in args[:end]), *args[end:]]
@@ -79,7 +79,7 @@ class HmmerCommand(SectionedCommand):
 
 
 def _written_out(word: str, names: Sequence[str], context: click.Context) -> str:
-    """Return a word; of an option, with its whole name."""
+    """Return a word, with the full name if it is an option."""
     name, equals, value = word.partition("=")
     found = [one for one in names if one.startswith(name)]
     if not name.startswith("--") or name in names or not found:
@@ -258,7 +258,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
         outputs, named = [("tblout", STANDARD_OUTPUT)], {"--tblout": STANDARD_OUTPUT}
 
     inputs = [*params["profiles"], params["sequences"]]
-    # The driver only starts now if a device is used for certain.
+    # The driver starts now only if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
     run = CommandRun({**params, **FIRST_GPU, "backend": backend}, inputs, named)
     options = _search_options(params, scans, outputs, run.command)

@@ -1,4 +1,4 @@
-"""The command ``index``: make an index file, or show what an index file holds."""
+"""The command ``index``: make an index file, or describe an existing one."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def index(**params: Any) -> None:
 
 
 def _with_use(options: IndexOptions, index_for: str | None) -> IndexOptions:
-    """Return the options of an index that is kept, with what it is for."""
+    """Return the options of an index file, including its purpose (``--for``)."""
     from mummergpu.index.options import KmerOptions
 
     if isinstance(options.kind, KmerOptions):
@@ -136,7 +136,7 @@ def _with_use(options: IndexOptions, index_for: str | None) -> IndexOptions:
 
 
 def _show(params: dict[str, Any], compared: str | None) -> None:
-    """Print what an index file holds, or that it is undamaged, or both."""
+    """Print the description of an index file, or that it is undamaged, or both."""
     path = params["reference"]
     if params["as_json"]:
         click.echo(_described_as_json(path))
@@ -187,7 +187,7 @@ def _described(path: str) -> Iterator[str]:
 
 
 def _circular(header: IndexHeader) -> str:
-    """Return how many records are circular, if any."""
+    """Return a text with the number of circular records, empty if there are none."""
     from mummergpu.index.format import CIRCULAR_SECTION
 
     counts = [one.count for one in header.sections if one.name == CIRCULAR_SECTION]
@@ -214,9 +214,9 @@ def _facts_of_trees(header: IndexHeader) -> dict[str, str]:
 def _described_as_json(path: str) -> str:
     """Return a description of an index file as one JSON object.
 
-    It always has all the keys that ``docs/reference/index-files.md`` names; a fact that this kind
-    of index does not have is null. Bytes of names that are not UTF-8 become lone surrogates
-    (Python's ``surrogateescape``).
+    It always has all keys of ``docs/reference/index-files.md``; those that this kind of index
+    lacks are null. Bytes of names that are not UTF-8 become lone surrogates (Python's
+    ``surrogateescape``).
     """
     from mummergpu.index.file import IndexFile
     from mummergpu.index.format import FORMAT_VERSION

@@ -22,7 +22,7 @@ from mummergpu.cli.option_types import HELP_OPTIONS, Session
 from mummergpu.errors import MummergpuError, OutputError
 
 NUCMER: Final = "nucmer"
-"""The name of a link to this program that stands for `nucmer-shim`."""
+"""A link to this program with this name runs `nucmer-shim`."""
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -51,7 +51,7 @@ VERBS: Final = {
     "sweep": "sweep:sweep",
     "warmup": "warmup:warmup",
 }
-"""The module and the name of each command: a run imports the one that it is."""
+"""The module and the name of each command; a run imports only its own command."""
 
 
 @click.group(cls=MainGroup, default=MAIN_VERB, add_help_option=False, commands=Verbs(VERBS))
@@ -78,7 +78,7 @@ commands.add_command(completion)
 
 
 def _complete(instruction: str) -> int:
-    """Print a script, or the words that can complete what the user has typed."""
+    """Print a completion script, or the completions of the typed words."""
     from click.shell_completion import shell_complete
 
     return shell_complete(commands, {}, PROGRAM, COMPLETION_VARIABLE, instruction)
@@ -87,8 +87,8 @@ def _complete(instruction: str) -> int:
 def _occupy_closed_descriptors() -> None:
     """Open the null device as standard input, output or error if the parent closed it.
 
-    The next file that is opened would otherwise get its number, and matches could be written into
-    an input file.
+    Otherwise the next opened file would get its descriptor, and matches could be written into an
+    input file.
     """
     for descriptor in range(3):
         try:
@@ -104,7 +104,7 @@ def _occupy_closed_descriptors() -> None:
 
 
 def _own_words() -> list[str]:
-    """Return the words of this process; a link named nucmer stands for its shim's verb."""
+    """Return the arguments of this process, after ``nucmer-shim`` if its link is named nucmer."""
     is_nucmer = os.path.basename(sys.argv[0]) == NUCMER
     return [*(["nucmer-shim"] if is_nucmer else []), *sys.argv[1:]]
 
@@ -113,7 +113,7 @@ def _flush_standard_output() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # Otherwise the interpreter would try again when it ends, and print an error.
+        # Otherwise the interpreter would try again at its end, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             raise
@@ -132,7 +132,7 @@ def _fail(message: str, exit_code: int) -> int:
 
 
 def _name_of_command(error: click.ClickException) -> str:
-    """Return how the command is called whose words are wrong."""
+    """Return the name of the command with the usage error."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or context.parent is None or context.info_name == MAIN_VERB:
         return PROGRAM
@@ -154,7 +154,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
                 click.echo(f"Try '{PROGRAM} --help' for the options.", err=True)
                 return EXIT_USAGE
             try:
-                # Command.main is not used: it treats broken pipes and exit codes in another way.
+                # Not Command.main, which handles broken pipes and exit codes differently.
                 with commands.make_context(
                     PROGRAM, list(session.arguments), obj=session
                 ) as context:
@@ -201,9 +201,9 @@ def _report(error: Exception | KeyboardInterrupt, session: Session) -> int:
 
 
 def _remove_matplotlib_folder() -> None:
-    """Remove the folder that matplotlib makes, and names, where no home can be written.
+    """Remove the folder that matplotlib makes if the home folder is not writable.
 
-    It would remove the folder itself if the process ended normally.
+    matplotlib would remove it if the process ended normally.
     """
     folder = os.environ.get(MATPLOTLIB_FOLDER)
     if folder is not None and folder != _USERS_FOLDER and "matplotlib" in sys.modules:

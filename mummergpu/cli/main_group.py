@@ -41,7 +41,7 @@ class Spellings:
             self.flags.update(one.opts, one.secondary_opts)
 
     def with_others(self, others: Iterable[Spellings]) -> Spellings:
-        """Return the names of these commands and of others; these keep their meaning."""
+        """Return the names of these commands and of others; these take precedence."""
         found = Spellings((), self.flags)
         found.with_value = set(self.with_value)
         for one in others:
@@ -116,7 +116,7 @@ class Spellings:
         return word[1:], "", ""
 
     def _alike(self, name: str) -> str:
-        """Return the option that a word with one dash probably means, or an empty text."""
+        """Return the option that a word with one dash resembles, or an empty text."""
         from difflib import get_close_matches
 
         bare = name[1:]
@@ -160,7 +160,7 @@ def _is_flag(option: click.Option) -> bool:
 
 
 class Verbs(UserDict[str, click.Command]):
-    """Commands by name; one is imported when it is asked for.
+    """Commands by name, each imported when it is looked up.
 
     `places` are their modules in `mummergpu.cli`, and their names there.
     """
@@ -176,7 +176,7 @@ class Verbs(UserDict[str, click.Command]):
 
 
 class VerbatimCommand(click.Command):
-    """A command whose words are another program's, so that click leaves them as they are."""
+    """A command with the syntax of another program, whose arguments click does not parse."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep all words for the callback; show the help if ``--help`` is the only one."""
@@ -231,7 +231,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
         return [verb, *words]
 
     def _spellings_before_verb(self, main: Spellings, words: Sequence[str]) -> Spellings:
-        """Return what options mean before the verb is known: first what they mean in the main job.
+        """Return the options that may come before the verb; those of the main job take precedence.
 
         The other commands are imported only if one of their options comes first.
         """
@@ -247,7 +247,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
 
     def _refuse_misspelt_verb(self, word: str) -> None:
         if word.replace("-", "").isalpha() and not os.path.lexists(word):
-            # Most runs name files first, and start without this module.
+            # Imported here: most runs name files first, and do without this module.
             from mummergpu.cli.removed_options import refuse_removed_command
 
             refuse_removed_command(word)
@@ -279,7 +279,7 @@ class MainGroup(DefaultGroup):  # type: ignore[misc]
 def _refuse_removed_options(verb: str, words: Sequence[str], spellings: Spellings) -> None:
     for position, is_option in spellings.positions(words):
         if is_option and not spellings.knows(words[position]):
-            # A run that is spelt well starts without this module.
+            # Imported here: a valid command line does without this module.
             from mummergpu.cli.removed_options import refuse_removed_option
 
             refuse_removed_option(verb, words[position])

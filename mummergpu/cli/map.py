@@ -55,7 +55,7 @@ _SCORES: Final = "api.mapping_requests:Scores"
 _ALTERNATIVES: Final = re.compile(r"([0-9]+)(?:,[0-9]+)?")
 _LEVEL: Final = re.compile("[0-9]")
 _INDEXES: Final = (".bai", ".csi", ".crai")
-"""How the names of the indexes of sorted BAM and CRAM end."""
+"""The name endings of the indexes of sorted BAM and CRAM."""
 
 
 class _NumberOrAll(click.IntRange):
@@ -232,15 +232,15 @@ _SECTIONS: Final[Sections] = {
 
 
 class _MapCommand(SectionedCommand):
-    """A command that takes two words of bwa mem whose letters mean something else here."""
+    """A command that also takes two options of bwa mem whose letters have another meaning here."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words, in those of ``map``."""
+        """Parse the command line, with options of bwa mem replaced by those of ``map``."""
         return super().parse_args(ctx, _in_own_words(args))
 
 
 def _in_own_words(words: Sequence[str]) -> list[str]:
-    """Return a command line with ``-h 5`` and ``-v 3`` of bwa mem in the words of ``map``.
+    """Return a command line with ``-h 5`` and ``-v 3`` of bwa mem as options of ``map``.
 
     Without a number, -h asks for help and -v for more messages.
     """
@@ -331,7 +331,7 @@ def _read_group(params: Params) -> ReadGroup | None:
 
 
 def _sources(params: Params) -> tuple[ReadSource, ...]:
-    """Return the files of reads: two and two are mates, unless they are single or interleaved."""
+    """Return the files of reads: pairs of mate files, unless reads are single or interleaved."""
     from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 
     paths, interleaved, single = params["reads"], params["interleaved"], params["single"]
@@ -365,7 +365,7 @@ def _insert_sizes(text: str | None) -> InsertSizes | None:
 
 
 def _max_secondary(params: Params) -> int:
-    """Return the most secondary alignments of a read that are reported."""
+    """Return the maximum number of reported secondary alignments of a read."""
     asked: int | None = params["max_secondary"]
     if asked is not None:
         return asked
@@ -391,7 +391,7 @@ def _record_style(params: Params) -> RecordStyle:
 
 
 def _header_lines(asked: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that are given, and those of the files that are named."""
+    """Yield the given header lines, and those in the named files."""
     for text in asked:
         if text.startswith("@"):
             yield text.replace("\\t", "\t")
@@ -404,7 +404,7 @@ def _header_lines(asked: Sequence[str]) -> Iterator[str]:
 
 
 def _penalties(option: str, text: str | None, *fields: str) -> dict[str, int]:
-    """Return the fields of an option with one number for both, or with two."""
+    """Return the fields of an option that has one number for both fields, or two numbers."""
     if text is None:
         return {}
     words = text.split(",")

@@ -100,7 +100,7 @@ match_command: Final = _MatchCommand(
 
 
 def _match_options(params: Params, command: str) -> MatchOptions:
-    # These bring numpy: a device wakes up in the meantime.
+    # These import numpy, while a device starts.
     from mummergpu.drawing.picture import PictureStyle
     from mummergpu.pipeline.options import MatchOptions
 

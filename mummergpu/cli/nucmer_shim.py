@@ -1,4 +1,4 @@
-"""The command ``nucmer-shim``: this program in the place of MUMmer's ``nucmer``, of 3.23 or 4."""
+"""The command ``nucmer-shim``: a replacement of MUMmer's ``nucmer``, versions 3.23 and 4."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MODES: Final = {
     "mumreference": "mumreference",
     "maxmatch": "maxmatch",
 }
-"""The mode that each spelling stands for."""
+"""The mode of each spelling."""
 
 _FLAGS: Final = {
     **dict.fromkeys(_MODES, ""),
@@ -79,7 +79,7 @@ _NOT_DONE: Final = {
     "load": "it reads no suffix array; name an index file in place of the reference",
     "batch": "the reference is always searched as a whole",
 }
-"""Options that would change the result in a way that cannot be had, and why."""
+"""Options whose effect on the result is not supported, and why."""
 
 _LETTERS: Final = {letter: name for name, letter in (*_FLAGS.items(), *_VALUES.items()) if letter}
 
@@ -93,7 +93,7 @@ _NUMBER_OPTIONS: Final = {
     "minalign": "--min-alignment-length",
     "threads": "-t",
 }
-"""The options of ``mummergpu align`` for those of nucmer that have a number."""
+"""The options of ``mummergpu align`` for nucmer's options with a number."""
 
 
 @frozen
@@ -119,7 +119,7 @@ class NucmerCommand:
 
 @dataclass
 class _Given:
-    """The words of a command line, sorted; a flag that is turned off is false."""
+    """The words of a command line by kind; a flag that is turned off is false."""
 
     flags: dict[str, bool] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
@@ -130,11 +130,11 @@ class _Given:
 
 
 def parse_nucmer_arguments(words: Sequence[str]) -> NucmerCommand | str:
-    """Parse a command line of ``nucmer``: it asks for alignments, or for ``help`` or the like.
+    """Parse a command line of ``nucmer``; return the name of a request such as ``help`` as text.
 
     Options may have one dash or two, may be shortened after two, and may follow the files. The
-    option ``--delta`` stands alone in 3.23, and names a file in 4: so it does if there is an ``=``
-    after it, or if the word after it is not one of two files.
+    option ``--delta`` is a flag in 3.23, and names a file in 4: it does so here if an ``=`` follows
+    it, or if the next word is not one of two files.
     """
     given = _sorted_words(words, delta_has_value=False)
     if given.says(_DELTA) and len(given.files) != 2:
@@ -215,7 +215,7 @@ def _sorted_words(words: Sequence[str], delta_has_value: bool) -> _Given:
 
 
 def _long_name(option: str) -> str | None:
-    """Return the name of a long option, ``no-`` before it if it is turned off; None for letters."""
+    """Return the name of a long option, with ``no-`` if it is turned off; None for letters."""
     names = {name: name for name in (*_FLAGS, *_VALUES, *_SWITCHES)}
     names |= {f"{_NEGATION}{name}": f"{_NEGATION}-{name}" for name in _SWITCHES}
     names |= {f"{_NEGATION}-{name}": f"{_NEGATION}-{name}" for name in _SWITCHES}
@@ -233,7 +233,7 @@ def _long_name(option: str) -> str | None:
 
 
 def _take_letters(word: str, given: _Given, value_of: Callable[[str], str]) -> None:
-    """Take a word of letters: flags, and at last an option with the value that follows it."""
+    """Parse a word of letters: flags, and perhaps a last option followed by its value."""
     for place, letter in enumerate(word[1:], start=1):
         name = _LETTERS.get(letter)
         if name is None:
@@ -328,14 +328,14 @@ This is mummergpu in the place of nucmer; see 'mummergpu nucmer-shim --help'."""
 
 _INFORMATION: Final = {
     "help": _USAGE,
-    # Programs look for the number after the word "version".
+    # Other programs look for the number after the word "version".
     "version": f"nucmer ({PROGRAM} {__version__})\nNUCmer (NUCleotide MUMmer) version 3.1",
     "depend": f"{PROGRAM} needs no other program in the place of nucmer, but for --coords",
 }
 
 
 def run_nucmer_shim(words: tuple[str, ...]) -> None:
-    """Do the job of a command line of ``nucmer``."""
+    """Run a command line of ``nucmer``."""
     command = parse_nucmer_arguments(words)
     if isinstance(command, str):
         click.echo(_INFORMATION[command])
@@ -347,7 +347,7 @@ def run_nucmer_shim(words: tuple[str, ...]) -> None:
 
 
 def _align(words: list[str]) -> None:
-    """Run ``mummergpu align``, with the exit codes of MUMmer's programs, which have one failure."""
+    """Run ``mummergpu align``, with MUMmer's exit codes, which have a single one for failure."""
     here = click.get_current_context()
     group = here.find_root().command
     assert isinstance(group, click.Group)
@@ -362,12 +362,12 @@ def _align(words: list[str]) -> None:
 
 
 def align_words(command: NucmerCommand) -> list[str]:
-    """Return the command line of ``mummergpu align`` that writes what ``nucmer`` would write."""
+    """Return the ``mummergpu align`` command line with the same output as a ``nucmer`` one."""
     strand = [f"--{command.strand}"] if command.strand else []
     extend = [] if command.extend else ["--noextend"]
     simplify = [] if command.simplify else ["--nosimplify"]
     bases = ["--no-bases"] if command.sam == "short" else []
-    # nucmer takes records of any letters, and refuses a file without records.
+    # nucmer accepts records of any letters, and refuses a file without records.
     return [
         *(f"--{command.mode}", *command.numbers, *strand, *extend, *simplify),
         *("--any-letters", "--no-empty", *bases, "--format", "sam" if command.sam else "delta"),
@@ -377,7 +377,7 @@ def align_words(command: NucmerCommand) -> list[str]:
 
 
 def _find_show_coords() -> str:
-    """Return the path of show-coords: beside the link that began this process, or in PATH."""
+    """Return the path of show-coords, in the folder of this process's link or in PATH."""
     import shutil
 
     beside = os.path.dirname(os.path.abspath(sys.argv[0]))

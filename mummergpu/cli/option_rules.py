@@ -1,6 +1,6 @@
 """Rules of the options: refuse options that clash, and make the options of the jobs.
 
-What brings numpy is imported in functions: a device wakes up in the meantime.
+Modules that need numpy are imported in functions, while a device starts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _EXCLUSIVE: Final = (
     {"forward": "-f", "reverse": "-r"},
     {"verbose": "-v", "quiet": "-q"},
 )
-"""Flags that exclude each other, as they are written; a command may have some of them."""
+"""Flags that exclude each other, as written; a command may have only some of them."""
 
 _OF_SAM: Final = {
     "read_group": "--read-group",
@@ -47,10 +47,10 @@ _OF_TEXT: Final = {"four_columns": "-F", "show_lengths": "-L", "show_sequences":
 _OF_TREES: Final = ("policy", *LETTERS, "address_bits", "profile")
 
 NO_GROUP: Final = "none"
-"""What is written in place of the line of a read group for no read group."""
+"""The word, in place of a read group line, for no read group."""
 
 FIRST_GPU: Final = {"device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
-"""The options of the device for commands that do not ask for them."""
+"""The device options of commands without such options."""
 
 
 def refuse_exclusive(params: Params) -> None:
@@ -64,14 +64,14 @@ def refuse_exclusive(params: Params) -> None:
 
 
 def text_request(params: Params) -> TextRequest:
-    """Return which matches are written as text, and how, with what ``--for`` needs."""
+    """Return which matches are written as text, and how, including the needs of ``--for``."""
     from mummergpu.pipeline.downstream_presets import TextRequest, with_preset
 
     refuse_exclusive(params)
     strands = next((word for word in ("reverse", "both") if params[word]), None)
     mode = next((word for word in ("maxmatch", "mumreference", "mum") if params[word]), None)
     asked, program = TextRequest(strands, mode, text_style(params)), params["for_program"]
-    # Formats matter to programs alone, and other files are looked at later.
+    # Only programs depend on formats; other files are checked later.
     formats = [] if program is None else [target.format for target in output_targets(params)]
     request = with_preset(program, asked, formats)
     if request.style.forward_coordinates and request.strands is None:
@@ -80,7 +80,7 @@ def text_request(params: Params) -> TextRequest:
 
 
 def search_options(params: Params, strands: str, mode: str) -> SearchOptions:
-    """Return the options that say which matches to find."""
+    """Return the options of the search."""
     from mummergpu.matching.options import SearchOptions
 
     return SearchOptions.of_words(min_length_of(params), strands, mode, params["block_size"])
@@ -125,7 +125,7 @@ def device_options(params: Params) -> DeviceOptions:
 
 
 def text_style(params: Params) -> TextStyle:
-    """Return the options that say how to write the matches."""
+    """Return the options of MUMmer's text."""
     from mummergpu.output.options import TextStyle
 
     return TextStyle(
@@ -186,7 +186,7 @@ def sam_options(params: Params) -> SamOptions:
 def output_targets(params: Params) -> tuple[OutputTarget, ...]:
     """Return the files of matches, each with its format; refuse options of text if none is text.
 
-    Positions on the forward strand (``-c``) are what every other format has.
+    ``-c`` is not refused: every other format has positions on the forward strand.
     """
     targets = main_targets(params, RowKind.MATCHES)
     if all(target.format != DEFAULT_FORMAT for target in targets):
@@ -207,7 +207,7 @@ def main_targets(params: Params, rows: RowKind) -> tuple[OutputTarget, ...]:
 
 
 def main_files(params: Params) -> dict[str, str | None]:
-    """Return the files of ``-o`` by how errors name the option, which may be given many times."""
+    """Return the files of ``-o``, which may be repeated, by the option's name in errors."""
     paths = params["output"] or (STANDARD_OUTPUT,)
     return {
         "--output" if number == 1 else f"--output, number {number}": path
@@ -218,8 +218,8 @@ def main_files(params: Params) -> dict[str, str | None]:
 def index_options(params: Params) -> IndexOptions:
     """Return the options for building the index, or those that the index file was built with.
 
-    An index file supplies the options that are not given, and refuses others than its own. A
-    reference is searched with trees if an option of trees is given, else with k-mers.
+    An index file supplies the options that are not given, and refuses options that differ. A
+    reference is searched with trees if an option of trees is given, otherwise with k-mers.
     """
     from mummergpu.index.format import is_index, read_header
     from mummergpu.index.options import IndexOptions

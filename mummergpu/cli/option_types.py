@@ -1,4 +1,4 @@
-"""How options are made, and those of the main job, some of which other commands share.
+"""The types of options, and the options of the main job, some of which other commands share.
 
 MUMmer's options may be written with one dash or two, before or after the files.
 """
@@ -47,7 +47,7 @@ _OTHER_NAMES: Final = {
     "max_secondary": ("all_placements",),
     "mode": ("mum", "mumreference", "maxmatch"),
 }
-"""The options of the command that stand for a parameter with another name."""
+"""The options of the command by the Python parameter, if the names differ."""
 
 _POLICY_HELP: Final = {
     "query_texture": "Read queries through a texture (GPU only).",
@@ -65,17 +65,17 @@ Params = Mapping[str, Any]
 
 @dataclass
 class Session:
-    """The words that the user wrote, and whether he asks for more messages, such as tracebacks."""
+    """The words of the command line, and whether to show more messages, such as tracebacks."""
 
     arguments: list[str]
     verbose: bool = False
 
 
 def written(option: str, context: click.Context) -> str:
-    """Return an option that an error names as the user of a command may have written it.
+    """Return the option of an error as the user of a command may have written it.
 
-    `option` is a parameter in Python, and its value after ``=`` if that matters; or what stands for
-    itself.
+    `option` is a Python parameter, with its value after ``=`` if that matters; other texts stay as
+    they are.
     """
     name, equals, value = option.partition("=")
     names = (name, *_OTHER_NAMES.get(name, ()))
@@ -87,7 +87,7 @@ def written(option: str, context: click.Context) -> str:
     if isinstance(parameter, click.Argument):
         return name.upper()
     if name == "min_length":
-        # MUMmer and all advice write -l.
+        # MUMmer, and all messages, write -l.
         return parameter.opts[0]
     return max(parameter.opts, key=lambda text: (text.startswith("--"), len(text))) + (
         f" {value}" if equals else ""
@@ -95,7 +95,7 @@ def written(option: str, context: click.Context) -> str:
 
 
 def load(place: str) -> Any:
-    """Import a module of the package, and return what it has, such as ``pipeline.match:run``."""
+    """Import and return an object of the package, such as ``pipeline.match:run``."""
     from importlib import import_module
     from operator import attrgetter
 
@@ -104,12 +104,12 @@ def load(place: str) -> Any:
 
 
 def is_given(context: click.Context, name: str | None) -> bool:
-    """Return whether the user wrote an option, which may be its default."""
+    """Return whether the user wrote an option, even with its default value."""
     return context.get_parameter_source(name or "") is ParameterSource.COMMANDLINE
 
 
 def given(params: Params, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return the options that are given, for a class of options that has defaults for the others.
+    """Return the options that the user gave, for an options class with defaults for the others.
 
     `renamed` are fields whose options have other names.
     """
@@ -170,21 +170,21 @@ SIZE: Final = _Size()
 
 
 class _FieldOption(click.Option):
-    """An option whose default is that of a class of options, which is imported for the help."""
+    """An option whose default is a field of an options class, imported only for the help."""
 
     def __init__(self, names: Sequence[str], source: str, **settings: Any) -> None:
         super().__init__(names, **{**settings, "show_default": True})
         self._source = source
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
-        """Return nothing for a run, and the default of the class for the help."""
+        """Return None for a run, and the default of the class for the help."""
         if call:
             return None
         return load(self._source)
 
 
 def flag(names: str, text: str) -> click.Option:
-    """Return an option without a value, from its names and that of its parameter."""
+    """Return an option without a value; `names` may include that of its parameter."""
     return click.Option(names.split(), is_flag=True, help=text)
 
 
@@ -255,7 +255,7 @@ def files(
 
 
 class WordedCommand(click.Command):
-    """A command whose errors name the options as it has them."""
+    """A command whose errors name options as this command spells them."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""

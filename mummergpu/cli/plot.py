@@ -92,7 +92,7 @@ _OF_FILES: Final = frozenset(
     {"reference", "output", "min_length", "verbose", "quiet", "no_progress"}
     | {option.name for option in _PICTURE_OPTIONS}
 )
-"""The parameters that make sense without a search."""
+"""The parameters that apply without a search."""
 
 _LEAST_LENGTH: Final = 20
 _CHANCE_MATCHES: Final = 1000
@@ -155,7 +155,7 @@ def plot(context: click.Context, /, **params: Any) -> None:
 
 
 def _plot_file(context: click.Context, params: dict[str, Any], style: PictureStyle) -> None:
-    """Draw the matches of the file that stands in the place of the reference."""
+    """Draw the matches of a file that is given as the reference."""
     from mummergpu.drawing.match_files import format_of_matches, read_matches
 
     path = params["reference"]
@@ -182,10 +182,10 @@ def _plot_file(context: click.Context, params: dict[str, Any], style: PictureSty
 
 
 def usual_length(reference: str, queries: Sequence[str]) -> int:
-    """Return the least length of matches with which a picture is neither empty nor full.
+    """Return the minimum match length with which a picture is neither empty nor full.
 
-    It is 20, or the least length of which genomes of the size of the files are expected to share
-    some thousand matches by chance; for standard input and index files always 20.
+    It is 20, or the shortest length at which genomes of this size share about `_CHANCE_MATCHES`
+    matches by chance; for standard input and index files always 20.
     """
     from mummergpu.index.format import is_index
     from mummergpu.pipeline.backend_choice import estimate_query_bases
@@ -194,7 +194,7 @@ def usual_length(reference: str, queries: Sequence[str]) -> int:
     sizes.append(estimate_query_bases(queries))
     if not all(sizes):
         return _LEAST_LENGTH
-    # Two strands; a place matches by chance in one of four cases for each base.
+    # Two strands; each base matches by chance with a probability of 1/4.
     pairs = 2 * math.prod(size for size in sizes if size)
     return max(_LEAST_LENGTH, math.ceil(math.log(max(1.0, pairs / _CHANCE_MATCHES), 4)))
 
@@ -202,7 +202,7 @@ def usual_length(reference: str, queries: Sequence[str]) -> int:
 def _defaults_of_the_main_job(
     context: click.Context, reference: str, queries: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the options of the main job as they are if none is given."""
+    """Return the default options of the main job."""
     from mummergpu.cli.main_group import MAIN_VERB
 
     session = context.find_object(Session)
@@ -213,6 +213,6 @@ def _defaults_of_the_main_job(
     command = group.commands[MAIN_VERB]
     with command.make_context(MAIN_VERB, ["--", reference, *queries], parent=context) as inner:
         defaults = dict(inner.params)
-    # Reading the options of the main job has set it anew.
+    # Parsing the options of the main job has reset it.
     session.verbose = is_verbose
     return defaults

@@ -1,4 +1,4 @@
-"""Options and commands that earlier versions had, and what to use instead."""
+"""Options and commands of earlier versions, and their replacements."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--vcf": "write -o FILE.vcf",
     },
 }
-"""For each command, the options that it no longer has, and what to write in their place."""
+"""For each command, its removed options, and their replacements."""
 
 REMOVED_COMMANDS: Final[Mapping[str, str]] = {
     "tune": "'mummergpu sweep' says at its end which policy is the fastest, and how to choose it",
     "mummer-shim": "'mummergpu' takes the words of mummer itself",
 }
-"""The commands that are no longer there, and what to write in their place."""
+"""The removed commands, and their replacements."""
 
 
 AUTO_POLICY: Final = (

@@ -1,4 +1,4 @@
-"""What the commands that search do alike: check, announce, run, report."""
+"""The common steps of commands that search: check, announce, run, report."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     """A function that makes the content of a file when the run has ended."""
 
 COMPILATION: Final = "20 s"
-"""About the longest time that everything that a search for matches needs takes to compile."""
+"""The approximate maximum time to compile the code of a search for matches."""
 
 
 class RunMessages:
-    """Writes lines about a run beside its progress; any thread may call all methods."""
+    """Writes lines about a run between its progress lines; any thread may call all methods."""
 
     def __init__(self, progress: Messages, verbose: bool, quiet: bool) -> None:
         self._progress = progress
@@ -41,7 +41,7 @@ class RunMessages:
         self._quiet = quiet
 
     def notice(self, text: str) -> None:
-        """Write a line, if the user asks for more."""
+        """Write a line if the user asks for more messages."""
         if self._verbose:
             self._progress.write_line(f"{PROGRAM}: {text}")
 
@@ -63,9 +63,9 @@ class RunMessages:
 
 @contextmanager
 def progress_shown(hidden: bool, verbose: bool, quiet: bool = False) -> Iterator[Messages]:
-    """Show the progress of the ``with`` block, on a terminal or in a line at times.
+    """Show the progress of the ``with`` block, on a terminal or as a line from time to time.
 
-    Other lines are written in any case, unless it is quiet.
+    Other lines are always written, unless `quiet`.
     """
     from mummergpu.runtime.progress import Messages, Progress
 
@@ -78,7 +78,7 @@ def progress_shown(hidden: bool, verbose: bool, quiet: bool = False) -> Iterator
 
 
 def new_stats(command: str, mode: str) -> Stats:
-    """Return the statistics of a run that begins."""
+    """Return the statistics of a new run."""
     from mummergpu.runtime.stats import Stats
 
     stats = Stats()
@@ -94,7 +94,7 @@ def new_stats(command: str, mode: str) -> Stats:
 
 @cache
 def announce_compilation(time: str = COMPILATION) -> None:
-    """Write a line when this process begins to compile, and how far it is later on."""
+    """Write a line when this process begins to compile, and its progress later."""
     from mummergpu.runtime.jit import on_first_compilation
 
     def announce() -> None:
@@ -107,20 +107,20 @@ def announce_compilation(time: str = COMPILATION) -> None:
 
 
 def _say(text: str) -> None:
-    # On a terminal the line replaces the progress line, which comes back below it.
+    # On a terminal, the line replaces the progress line, which is drawn again below it.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
     click.echo(f"{start}{PROGRAM}: {text}", err=True)
 
 
 def report_cache_trouble(notice: Callable[[str], None]) -> None:
-    """Report trouble with the folders of compiled code."""
+    """Report problems of the folders of compiled code."""
     from mummergpu.runtime.compiled.store import on_cache_trouble
 
     on_cache_trouble(notice)
 
 
 class RunReports:
-    """The files of the reports of a run: named first, opened before it, and written after it."""
+    """The report files of a run: opened before it, and written after it."""
 
     def __init__(self, params: Params) -> None:
         self._contents: list[tuple[str, str, Content]] = []
@@ -156,11 +156,10 @@ class RunReports:
 
 
 class CommandRun:
-    """A run of a command that searches: its files are checked when this is made.
+    """A run of a command that searches; the constructor checks its files.
 
-    A device that the user names wakes up then. What is slow to import comes after that, as options
-    and jobs do. `outputs` are the files that are written besides reports, by the options that name
-    them.
+    It also starts a device that the user names. Slow imports, such as options and jobs, come after
+    that. `outputs` are the output files besides reports, by the options that name them.
     """
 
     def __init__(
@@ -172,18 +171,18 @@ class CommandRun:
         self._params, self._session = params, session
         self._reports = RunReports(params)
         refuse_clashing_files(inputs, {**outputs, **self._reports.paths})
-        # A line of progress would be among the rows.
+        # Progress lines would be mixed with the rows.
         self._has_rows_on_terminal = STANDARD_OUTPUT in outputs.values() and sys.stdout.isatty()
         self.command = shlex.join([PROGRAM, *session.arguments])
-        # Where there is a cluster, its processes use the GPUs.
+        # On a cluster, its processes use the GPUs.
         is_without = params.get("cpu") or params.get("cluster") is not None
         self._backend = "cpu" if is_without else params["backend"]
         if self._backend == "cuda":
             self._ask_for_context()
 
     def wake_device(self, choose: Callable[[], str]) -> None:
-        """Wake a device up for ``auto``, unless the backend that is chosen is ``cpu``."""
-        # A context takes longer to make and to take apart than a small search.
+        """Start a device for ``auto``, unless the chosen backend is ``cpu``."""
+        # To make and destroy a context takes longer than a small search.
         if self._backend == "auto" and choose() != "cpu":
             self._ask_for_context()
 
@@ -207,8 +206,8 @@ class CommandRun:
     ) -> Iterator[tuple[RunContext, RunMessages]]:
         """Open the reports, show progress and compiling; write the reports at the end.
 
-        `mode` names the run in reports; `compiles` is about the longest time that compiling
-        everything that the command needs takes.
+        `mode` names the run in reports; `compiles` is the approximate maximum time to compile the
+        code of the command.
         """
         params, session = self._params, self._session
         stats = new_stats(self.command, mode)

@@ -105,7 +105,7 @@ def _open_messages(params: dict[str, Any]) -> Iterator[tuple[Messages, Callable[
 
 @contextmanager
 def _open_profile_study(params: dict[str, Any]) -> Iterator[tuple[ProfileMachine, Messages]]:
-    """Open what a study of profile filters works with, and close it afterwards."""
+    """Open the machine and the progress of a study of profile filters for a ``with`` block."""
     from mummergpu.studies.profiles.bench import ProfileMachine
 
     with (
@@ -155,7 +155,7 @@ def _study_workloads(params: dict[str, Any]) -> list[str]:
 
 @contextmanager
 def _open_study(params: dict[str, Any]) -> Iterator[tuple[StudySearcher, Messages]]:
-    """Open what a study works with, and close it afterwards."""
+    """Open the searcher and the progress of a study for a ``with`` block."""
     from mummergpu.studies.searcher import open_searcher
 
     with _open_messages(params) as (progress, notice):
@@ -288,7 +288,7 @@ def _report_filters(progress: Messages, name: str, folder: Path) -> None:
 
 
 def _how_to_choose(policy: FilterPolicy) -> str:
-    """Return how a search takes the policy of a filter: only Viterbi's can be chosen."""
+    """Return how to choose the policy of a filter in a search; only Viterbi's can be chosen."""
     from mummergpu.hmm.filter_variants import RowPolicy, ThreadPolicy
 
     if isinstance(policy, ThreadPolicy) and policy.is_tiled and policy.steps != "c":

@@ -1,4 +1,4 @@
-"""The command ``warmup``: compile what most runs need, by small commands."""
+"""The command ``warmup``: compile the code of most runs, by small commands."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ hmmsearch profile.hmm proteins.fa -o proteins.txt
 hmmsearch --translate profile.hmm bases.fa -o translated.txt
 """
 _STATES_OF_MODELS: Final = (3, 8, 12)
-"""Paths of each of these models have bits in words of another size."""
+"""The numbers of states of the models; the paths of each have words of another size."""
 
 
 @click.command("warmup", context_settings=HELP_OPTIONS)
@@ -94,7 +94,7 @@ def warmup(context: click.Context, level: str | None, quiet: bool) -> None:
         if level not in machine_levels():
             raise OptionError("--cpu", f"this machine cannot run code for {level}")
         compile_for(level)
-        # A store that was opened before would keep the code under the name of another level.
+        # An already open store would keep the code under the name of another level.
         process_store.cache_clear()
     folder = process_store().folder()
     place = folder or "; ".join(code_places()) or "no folder"
@@ -139,7 +139,7 @@ def _write_changed_genome() -> None:
 
 
 def _write_models() -> None:
-    """Write programs of the language for models with several numbers of states, and bases."""
+    """Write programs of models with several numbers of states, and a file of bases."""
     bases = "".join(random.Random(1).choices("ACGT", k=3000))
     Path("bases.fa").write_text(f">bases\n{bases}\n>few\n{bases[:90]}\n")
     for count in _STATES_OF_MODELS:

@@ -1,4 +1,4 @@
-"""Opens a cluster of Dask, asks its scheduler, and checks its workers before any work.
+"""Opens a Dask cluster, queries its scheduler, and checks its workers before any work.
 
 All workers must have the same programs, and see the same files.
 """
@@ -29,7 +29,7 @@ CONNECT_SECONDS: Final = 30
 """How long a scheduler may take to answer."""
 
 SIGN_SECONDS: Final = 30.0
-"""How long a worker may be silent: Dask's send a sign of life every .5 s, to every 6 s of 1,000."""
+"""How long a worker may be silent: heartbeats come every 0.5 s, or 6 s with 1,000 workers."""
 
 _FRESH_SECONDS: Final = 5.0
 _LOOK_SECONDS: Final = 0.5
@@ -40,14 +40,14 @@ _LIGHT: Final = {
     "distributed.admin.tick.interval": "500 ms",
     "distributed.worker.memory.monitor-interval": "500 ms",
 }
-"""Processes here are not profiled every 10 ms, nor looked at every 20: nobody sees the result."""
+"""No profiling every 10 ms, and fewer checks than every 20 ms, whose results nobody sees."""
 
 
 Notice = Callable[[str], None]
 
 
 class OpenCluster:
-    """A client of a scheduler, and what is known of its workers."""
+    """A client of a scheduler, and the known state of its workers."""
 
     def __init__(self, client: Any, options: ClusterOptions, notice: Notice) -> None:
         self.client = client
@@ -73,11 +73,11 @@ class OpenCluster:
 
     @property
     def window(self) -> int:
-        """How many parts are under way, so that no thread of a worker waits."""
+        """The number of parts in work at once, so that no thread of a worker waits."""
         return 2 * self.thread_count + len(self._threads) + 1
 
     def look_for_workers(self) -> set[str]:
-        """Ask the scheduler which workers there are."""
+        """Ask the scheduler for the addresses of its workers."""
         found = self._ask(self.client.scheduler.identity, n_workers=-1)["workers"]
         self._threads = {address: int(one["nthreads"]) for address, one in found.items()}
         self._last_seen = {address: one.get("last_seen", 0.0) for address, one in found.items()}
@@ -85,9 +85,9 @@ class OpenCluster:
         return set(self._threads)
 
     def workers_alive(self) -> set[str]:
-        """Return the workers that send signs of life, as Dask's do though all threads are busy.
+        """Return the workers that send heartbeats; Dask's do so even if all threads are busy.
 
-        Waits for the first of them, or for long enough to say that there is none.
+        Wait for the first heartbeat, or for `SIGN_SECONDS` if there is none.
         """
         before = self._last_seen
         deadline = time.monotonic() + SIGN_SECONDS
@@ -99,7 +99,7 @@ class OpenCluster:
         return alive
 
     def places(self) -> dict[str, set[str]]:
-        """Return the workers that work on each key of Dask, or hold what came of it."""
+        """Return the workers that compute each Dask key, or hold its result."""
         scheduler = self.client.scheduler
         found: dict[str, set[str]] = {}
         for worker, keys in self._ask(scheduler.processing, workers=None).items():
@@ -110,7 +110,7 @@ class OpenCluster:
         return found
 
     def on_all(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function on all workers; return what each of them returns or raises."""
+        """Call a function on all workers; return the result or the exception of each."""
         with self.clear_errors():
             found: dict[str, Any] = self.client.run(
                 function, *arguments, on_error="return", callback_timeout=2 * CONNECT_SECONDS
@@ -128,7 +128,7 @@ class OpenCluster:
 
     @contextmanager
     def clear_errors(self) -> Iterator[None]:
-        """Raise what fails between this process and the scheduler as one clear error."""
+        """Raise failures between this process and the scheduler as one clear error."""
         import dask
 
         try:
@@ -147,7 +147,7 @@ class OpenCluster:
         if isinstance(error, KilledWorker):
             message = "several workers ended at the same part of the work; out of memory?"
             raise ClusterError(self.name, message) from None
-        # The connection is found to be broken a moment after what went by it has failed.
+        # The broken connection is noticed a moment after the requests on it have failed.
         time.sleep(0.05)
         if self.client.status != "running":
             message = "the scheduler has gone, and nothing is written"
@@ -185,7 +185,7 @@ def open_cluster(options: ClusterOptions, notice: Notice) -> Generator[OpenClust
 
 
 def _wait_for_workers(cluster: OpenCluster, options: ClusterOptions) -> None:
-    """Wait for all processes here, or the first one elsewhere; jobs may wait for long."""
+    """Wait for all local processes, or for the first remote worker; jobs may be queued for long."""
     needed = options.processes or 1
     deadline = time.monotonic() + 4 * CONNECT_SECONDS
     is_told = False
@@ -202,7 +202,7 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
     """Return a client of a scheduler; the stack ends the processes started for it."""
     import distributed
 
-    # Its functions have no types.
+    # The functions of distributed have no types.
     library: Any = distributed
     processes = options.processes
     if processes is not None:
@@ -215,7 +215,7 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
                 threads_per_worker=threads,
                 processes=True,
                 resources={OF_LOCAL: 1},
-                # Without an address, it would be the same for two runs.
+                # Without an address, two runs would share it.
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
                 host="127.0.0.1",
@@ -231,7 +231,7 @@ def _client_of(options: ClusterOptions, stack: ExitStack) -> Any:
 
 
 def _slurm_cluster(path: str) -> Any:
-    """Start jobs of SLURM, with the options of a file in YAML; ``jobs`` says how many."""
+    """Start SLURM jobs, with the options of a YAML file; ``jobs`` is their number."""
     library = optional_imports.find("dask-jobqueue", "dask_jobqueue")
     if library.problem is not None:
         raise LibraryError("--cluster slurm:FILE", "dask-jobqueue", "dask", library.problem)
@@ -243,7 +243,7 @@ def _slurm_cluster(path: str) -> Any:
     if not isinstance(options, dict) or not isinstance(options.get("jobs"), int):
         raise ClusterError(path, "it must say jobs: N, and dask-jobqueue's options, such as cores")
     jobs = options.pop("jobs")
-    # Its modules have no types.
+    # The modules of dask-jobqueue have no types.
     jobqueue: Any = dask_jobqueue
     cluster: Any = jobqueue.SLURMCluster(**options)
     cluster.scale(jobs=jobs)
@@ -252,7 +252,7 @@ def _slurm_cluster(path: str) -> Any:
 
 def _silence() -> None:
     """Silence Dask's log, which has many lines for each error."""
-    # It sets the levels of its loggers when it is imported.
+    # Dask sets the levels of its loggers when it is imported.
     importlib.import_module("distributed")
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -274,14 +274,14 @@ DIGEST: Final = digest_of_sources(left_out=())
 """The digest of the sources of this process when it began."""
 
 _LIBRARIES: Final = ("numpy", "isal", "pysam", "pyhmmer", "distributed")
-"""The libraries on whose versions the bytes of the output may depend, or what travels."""
+"""The libraries whose versions may change the output, or the data sent between processes."""
 
 _LOOKED_AT: Final = 1 << 16
-"""The first and last bytes of a file, by which it is compared."""
+"""The number of first and last bytes by which files are compared."""
 
 _SIGN: Final = "shared"
 _SECONDS_TO_APPEAR: Final = 20.0
-"""How long a file that one machine has made may take to be seen by another one."""
+"""How long a file made by one machine may take to appear on another."""
 
 
 class WorkerFacts(NamedTuple):
@@ -314,12 +314,12 @@ def _version_of(library: str) -> str:
 
 
 def check_versions(cluster: OpenCluster) -> None:
-    """Refuse a worker that has not the programs of this process.
+    """Refuse a worker whose programs differ from those of this process.
 
     Raises
     ------
     ClusterError
-        It names the worker and what differs.
+        With the worker and the difference.
     """
     own = dict(worker_facts().versions)
     for address, facts in sorted(cluster.on_all(worker_facts).items()):
@@ -352,12 +352,12 @@ def _facts_of(path: str) -> FileFacts:
 
 
 def check_files(cluster: OpenCluster, paths: Sequence[str]) -> None:
-    """Refuse a worker that does not see a file, or another one by its path.
+    """Refuse a worker that does not see a file, or sees another one at its path.
 
     Raises
     ------
     ClusterError
-        It names the worker and the path.
+        With the worker and the path.
     """
     own = file_facts(paths)
     for address, seen in sorted(cluster.on_all(file_facts, tuple(paths)).items()):
@@ -373,7 +373,10 @@ def check_files(cluster: OpenCluster, paths: Sequence[str]) -> None:
 
 
 def sign_folder(folder: str, name: str) -> str:
-    """Leave a file in a folder of parts, if this machine sees the driver's; return the problem."""
+    """Create a file in a folder of parts if this machine sees the driver's file there.
+
+    Return the problem, empty if there is none.
+    """
     try:
         os.stat(os.path.join(folder, _SIGN))
         with open(os.path.join(folder, name), "wb"):
@@ -389,12 +392,10 @@ def _sign(folder: str) -> tuple[str, str]:
 
 
 def check_folders(cluster: OpenCluster, folders: Sequence[str]) -> None:
-    """Refuse a worker that cannot write where this process reads; one of those beside each other.
+    """Refuse a worker that cannot write where this process reads.
 
-    Raises
-    ------
-    ClusterError
-        It names the worker and the folder.
+    Of `folders` with the same parent, one is checked. Raise `ClusterError` with the worker and the
+    folder.
     """
     for folder in {os.path.dirname(folder): folder for folder in folders}.values():
         _check_folder(cluster, folder)

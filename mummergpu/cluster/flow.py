@@ -1,11 +1,11 @@
-"""Sends parts of the work to workers, and yields what comes of them in the order of the parts.
+"""Sends parts of the work to workers, and yields the results in the order of the parts.
 
-A part is searched, and its rows stay on the worker until it is known how much comes before
-it. Then it is packed: compressed, with the borders of blocks that the whole file will have.
+A part is searched, and its rows stay on the worker until the size of the output before it is known.
+Then it is packed: compressed, with the block borders that the whole file will have.
 
-Where a worker ends, Dask sends its parts to another one; but for minutes it believes a worker that
-hangs. So if the first part does not come in time, others get what that worker has, too, and who is
-first wins: all of them find the same.
+If a worker ends, Dask sends its parts to another one; but it takes minutes to notice that a worker
+hangs. So if the first part does not come in time, other workers get the parts of that worker, too,
+and the first result counts: all of them find the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 class Fault:
     """Why a worker has not done a task.
 
-    `is_of_machine`: another worker may do it, as no disk or memory is left, say.
+    `is_of_machine` means that another worker may do it, for example if disk or memory is full.
     """
 
     error: MummergpuError
@@ -43,21 +43,21 @@ class Fault:
 
 
 def own_address() -> str:
-    """Return the address of the worker that this process is."""
+    """Return the address of this worker."""
     from distributed import get_worker
 
     return str(get_worker().address)
 
 
 def own_name() -> str:
-    """Return the address of the worker that this process is, and its machine."""
+    """Return the address and the machine of this worker."""
     return f"worker {own_address()} on {socket.gethostname()}"
 
 
 def guarded(digest: str | None, function: Callable[..., Result], *arguments: Any) -> Result | Fault:
-    """Call a function on a worker; what it raises is returned.
+    """Call a function on a worker; return its result, or its exception as a `Fault`.
 
-    `digest` is that of the sources of the driver. A fault among the arguments is returned, too.
+    `digest` is that of the sources of the driver. A fault among the arguments is returned.
     """
     for argument in arguments:
         if isinstance(argument, Fault):
@@ -92,7 +92,7 @@ def _fault_of(error: Exception) -> Fault:
 
 
 def _travels(error: MummergpuError) -> bool:
-    """Return whether another process can have an error."""
+    """Return whether an error can be sent to another process."""
     try:
         return str(pickle.loads(pickle.dumps(error))) == str(error)
     except Exception:
@@ -103,7 +103,7 @@ FIRST_PATIENCE: Final = 900.0
 """The seconds that the first parts may take: workers compile, and read the index."""
 
 MOST_FAULTS: Final = 3
-"""So many workers may fail at the same part."""
+"""The number of workers that may fail at the same part."""
 
 _TIMES_LONGEST: Final = 4
 _LOOK_SECONDS: Final = 0.5
@@ -115,7 +115,7 @@ Step = Callable[..., Any]
 
 @dataclass
 class _Attempt:
-    """A part at a worker: Dask's futures, and those of what they hold, once it is here."""
+    """A part at a worker: Dask's futures, and local futures of their values."""
 
     found: Any
     report: LocalFuture[Any]
@@ -126,7 +126,7 @@ class _Attempt:
 
 @dataclass
 class _Flight:
-    """A part that is under way."""
+    """A part in work."""
 
     number: int
     part: Any
@@ -142,11 +142,11 @@ class _Flight:
 
 @frozen
 class Steps:
-    """What workers do with a part.
+    """The steps of a part on a worker.
 
-    `find` receives the work and a part; `report` what is found, of which it returns what the driver
-    must know, with `sizes`, the bytes for each file (None if the driver wants all of it); `pack`
-    the work, what is found, and where it begins in each file.
+    `find` searches a part, given the work and the part. `report` reduces its result to the report
+    for the driver, whose `sizes` are the bytes for each file (None: the driver gets the result).
+    `pack` receives the work, the result of `find`, and its offset in each file.
     """
 
     find: Step
@@ -157,8 +157,8 @@ class Steps:
 class Flow:
     """Sends parts to workers.
 
-    `work` is what `Steps` need to know besides a part; its `token` is its own. `begins` are the
-    bytes in each file before the first part.
+    `work` is the argument of `Steps` besides a part, with a unique `token`. `begins` are the bytes
+    in each file before the first part.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Flow:
         Raises
         ------
         MummergpuError
-            What a worker raises that another one would raise, too.
+            If a worker raises an error that any other would raise, too.
         ClusterError
             If workers or the scheduler fail.
         """
@@ -225,7 +225,7 @@ class Flow:
             )
 
     def _fetch(self, future: Any) -> LocalFuture[Any]:
-        """Return a local future for the value of a future of Dask: no thread waits for it."""
+        """Return a local future for the value of a Dask future, without a waiting thread."""
         client = self._cluster.client
 
         async def gather() -> Any:
@@ -246,7 +246,7 @@ class Flow:
         flight.attempts.append(_Attempt(found, self._fetch(report), time.monotonic()))
 
     def _advance(self, flights: Sequence[_Flight]) -> None:
-        """Take results that have come, and let parts be packed if all before are known."""
+        """Take results that have arrived, and pack parts once all earlier sizes are known."""
         is_known = True
         for flight in flights:
             for attempt in list(flight.attempts):
@@ -272,7 +272,7 @@ class Flow:
         attempt.packed = self._fetch(attempt.packing)
 
     def _look_at(self, flight: _Flight, attempt: _Attempt) -> None:
-        """Take the result of an attempt, if it has come."""
+        """Take the result of an attempt, if it has arrived."""
         wanted = attempt.packed if attempt.packed is not None else attempt.report
         if not wanted.done():
             return
@@ -292,7 +292,7 @@ class Flow:
             flight.attempts.clear()
 
     def _take_fault(self, flight: _Flight, attempt: _Attempt, fault: Fault) -> None:
-        """Let another worker do what one could not."""
+        """Send a part that a worker could not do to another one."""
         flight.attempts.remove(attempt)
         flight.faults += 1
         flight.avoided.add(fault.worker)
@@ -303,7 +303,7 @@ class Flow:
             self._begin(flight)
 
     def _look_after(self, flights: Sequence[_Flight]) -> None:
-        """Let other workers do what the worker has that the first part waits for, in time."""
+        """If the first part is late, send all parts of its worker to other workers, too."""
         first = flights[0]
         since = max(self._first_since, *(attempt.since for attempt in first.attempts))
         waited = time.monotonic() - since
@@ -319,15 +319,15 @@ class Flow:
         stuck = {worker for one in first.attempts for worker in _workers_of(one, places)}
         self._suspects = (self._suspects | stuck) & workers
         if not workers - self._suspects:
-            # All of them are late. On machines with other work, that is no reason to give up.
+            # All of them are late, which may only mean that the machines have other work.
             alive = self._cluster.workers_alive() if patience < max_patience else set()
             if not alive:
                 words = f"no worker has answered for {waited:.0f} s"
                 raise ClusterError(self._cluster.name, words)
             self._suspects -= alive
             self._leniency *= 2
-            # One that works may wait for what a silent one has found, and so may what it has found
-            # itself: Dask fetches the values of several workers together, and waits for all.
+            # A live worker, and its results, may wait for the result of a silent one, because Dask
+            # fetches the values of several workers together, and waits for all of them.
             stuck -= alive
             if not stuck and not any(one.found.done() for one in first.attempts):
                 return
@@ -340,6 +340,6 @@ class Flow:
 
 
 def _workers_of(attempt: _Attempt, places: dict[str, set[str]]) -> set[str]:
-    """Return the workers that have a part, or what they found of it."""
+    """Return the workers that have a part or its results."""
     keys = [one.key for one in (attempt.found, attempt.packing) if one is not None]
     return {worker for key in keys for worker in places.get(key, ())}

@@ -35,7 +35,7 @@ class PackedPart(NamedTuple):
 
 
 def block_text_bytes(compressor: Compressor | None) -> int:
-    """Return the bytes of text of a block that does not depend on others."""
+    """Return the text bytes of an independently compressed block."""
     if compressor is None:
         return 1
     return BGZF_BLOCK_BYTES if isinstance(compressor, BgzfCompressor) else compressor.chunk_bytes
@@ -49,10 +49,10 @@ def pack_part(
     *,
     is_synced: bool = True,
 ) -> PackedPart:
-    """Compress a part whose text begins at some byte of that of the file.
+    """Compress a part whose text begins at some byte of the text of the file.
 
-    The blocks go to a file in `folder`, or stay in memory. `is_synced`: wait until the file system
-    has them.
+    The blocks go to a file in `folder`, or stay in memory. `is_synced` waits until they are on
+    disk.
     """
     block = block_text_bytes(compressor)
     first = min(-offset % block, len(text))
@@ -111,7 +111,7 @@ class PartJoiner:
 
     @property
     def waiting_bytes(self) -> int:
-        """The bytes of text that wait."""
+        """The bytes of waiting text."""
         return len(self._text)
 
     def begin(self, compressor: Compressor | None) -> None:
@@ -130,7 +130,7 @@ class PartJoiner:
         """Take a part, and remove its file."""
         self.add(part.head)
         if part.size:
-            # The text before it has filled its last block.
+            # The text before the part has filled its last block.
             assert not self._text
             with self._stats.stage("results_to_disk"):
                 self._copy(part)
@@ -138,7 +138,7 @@ class PartJoiner:
         self.add(part.tail)
 
     def finish(self) -> None:
-        """Write the text that waits, and the end of the file."""
+        """Write the waiting text, and the end of the file."""
         if self.compressor is not None:
             if self._text:
                 self._emit(self.compressor.compress(bytes(self._text)))
@@ -161,7 +161,7 @@ class PartJoiner:
         block = block_text_bytes(self.compressor)
         size = len(self._text) // block * block
         if size:
-            # No view of it may be left when it shrinks.
+            # A buffer with a view cannot shrink.
             text = bytes(self._text[:size])
             del self._text[:size]
             self._emit(text if self.compressor is None else self.compressor.compress(text))
@@ -175,9 +175,9 @@ class PartJoiner:
 class JoinedFiles:
     """The files, as the driver writes them.
 
-    `begins` are the bytes of text that each file has before the first row, `compressions` how
-    workers compress each file, `folders` those for parts beside the files (None where workers send
-    them).
+    `begins` are the bytes of text in each file before the first row, `compressions` how workers
+    compress each file, `folders` the folders for parts next to the files (None if workers send the
+    parts).
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class JoinedFiles:
         warn_of_names(targets, facts)
 
     def write(self, packed: Sequence[PackedPart | list[Any]]) -> None:
-        """Write what workers have made of a part."""
+        """Write the rows of a part, as packed by workers."""
         for joiner, sink, own in zip(self._joiners, self._sinks, packed, strict=True):
             if isinstance(own, PackedPart):
                 joiner.add_part(own)
@@ -232,7 +232,7 @@ class JoinedFiles:
 
 
 class _Pieces(list[Any]):
-    """What was an iterator on a worker."""
+    """The items of an iterator on a worker."""
 
 
 class PreparedFiles:
@@ -252,7 +252,7 @@ class PreparedFiles:
         self.sink: SeveralSinks[Any, Any] = SeveralSinks(self._sinks)
 
     def joined(self, prepared: Iterable[list[Any]]) -> list[Any]:
-        """Return the bytes of each file as an array, or a list of what its sink has prepared."""
+        """Return the bytes of each file as an array, or the rows prepared by its sink as a list."""
         found: list[Any] = [
             bytearray() if isinstance(sink, ByteSink) else [] for sink in self._sinks
         ]
@@ -272,7 +272,7 @@ class PreparedFiles:
 
 
 def _drop(_piece: Piece) -> None:
-    """Take what the driver writes."""
+    """Ignore a piece, which only the driver writes."""
 
 
 def _folder(path: str, stack: ExitStack) -> str:

@@ -1,7 +1,7 @@
-"""Maps reads on the workers of a cluster, to the bytes that one machine writes.
+"""Maps reads on the workers of a cluster, with the same output bytes as on one machine.
 
-Parts of files that can be cut are read by the workers. This process reads all others, and sends
-blocks of reads.
+Workers read parts of files that can be cut. This process reads all other files, and sends blocks of
+reads.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
 
 PART_BYTES: Final = 1 << 25
-"""About the bytes of text of a part: it takes so long to map that sending does not matter."""
+"""The approximate text bytes of a part, which takes long to map compared with sending it."""
 
 MIN_PART_BYTES: Final = 1 << 22
 PARTS_OF_THREAD: Final = 16
-"""With fewer parts for each thread, many would wait for the last ones."""
+"""With fewer parts per thread, many threads would wait for the last ones."""
 
 SENT_BASES: Final = 1 << 22
-"""The bases of a block that is sent."""
+"""The bases of a block of reads that is sent."""
 
 
 class _NotCutError(Exception):
@@ -82,7 +82,7 @@ class _NotCutError(Exception):
 
 
 class PartOfReads(NamedTuple):
-    """Reads for a worker: part of the source of a number, or those of a block."""
+    """Reads for a worker: a part of a numbered source, or a block."""
 
     source: ReadSource | None
     block: ReadBlock | None = None
@@ -90,7 +90,7 @@ class PartOfReads(NamedTuple):
 
 
 class FirstReads(NamedTuple):
-    """Pairs for a worker that measures templates, and the read groups of libraries."""
+    """Pairs for a worker that measures insert sizes, and the read groups of libraries."""
 
     blocks: Sequence[ReadBlock]
     groups: Sequence[bytes]
@@ -98,9 +98,9 @@ class FirstReads(NamedTuple):
 
 @frozen
 class MapWork:
-    """What workers know of a run (`worker.RowWork`).
+    """The description of a run for workers (`worker.RowWork`).
 
-    The paths of `options` are the same everywhere. `libraries` is None while templates are
+    The paths of `options` are the same everywhere. `libraries` is None while insert sizes are
     measured. `sam` and `input_groups` are those of `OutputContext`.
     """
 
@@ -154,8 +154,8 @@ class MapFinder:
         return job.mapping(search)
 
     def find(self, work: MapWork, part: PartOfReads | FirstReads) -> Any:
-        """Return the alignments of a part, or the sizes of templates by the first reads."""
-        # Several groups of pages take turns in memory.
+        """Return the alignments of a part, or the insert sizes of the first reads."""
+        # Groups of pages take turns in memory.
         with nullcontext() if self._is_whole else self._lock:
             if isinstance(part, FirstReads):
                 return self._mapping.template_sizes(part.blocks, part.groups)
@@ -215,7 +215,7 @@ def run(options: MapOptions, context: RunContext, cluster: ClusterOptions) -> No
 
 
 class _Run:
-    """One way through all reads."""
+    """One pass over all reads."""
 
     def __init__(self, options: MapOptions, context: RunContext, cluster: OpenCluster) -> None:
         self._options = options
@@ -230,14 +230,14 @@ class _Run:
         options, context = self._options, self._context
         with ExitStack() as stack:
             files = [stack.enter_context(OutputFile(target.path)) for target in options.outputs]
-            # What has gone into a pipe cannot be taken back if a cut turns out to be wrong.
+            # Output to a pipe cannot be taken back if a cut turns out to be wrong.
             is_cut = is_cut and all(file.is_file for file in files)
             paths = [options.reference_path, *(options.read_paths if is_cut else ())]
             check_files(self._cluster, [os.path.abspath(path) for path in paths])
             if not is_cut:
                 context.notice("this process reads the reads, and sends them to the workers")
             reading = stack.enter_context(ReadingThreads(options.threads))
-            # Workers count the reads of files that they read.
+            # Workers count the reads in the files that they read.
             own = replace(context, stats=Stats()) if is_cut else context
             stack.callback(own.executor.shutdown, wait=False, cancel_futures=True)
             job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), own)
@@ -265,7 +265,7 @@ class _Run:
         self._report(is_cut)
 
     def _measure(self, work: MapWork) -> Measure:
-        """Return a function with which a worker measures pairs: this process needs no index."""
+        """Return a function that measures pairs on a worker: this process needs no index."""
 
         def measure(parts: Sequence[ReadBlock], groups: Sequence[bytes]) -> Sequence[Int64Array]:
             flow = Flow(self._cluster, work, Steps(find))
@@ -277,7 +277,7 @@ class _Run:
     def _write(
         self, work: MapWork, parts: Iterator[PartOfReads], joined: JoinedFiles, is_cut: bool
     ) -> None:
-        """Write what comes of all parts."""
+        """Write the results of all parts."""
         flow = Flow(self._cluster, work, Steps(find, report, pack), joined.begins)
         total = bytes_of_files(self._options.read_paths)
         done = 0
@@ -299,7 +299,7 @@ class _Run:
         joined.finish()
 
     def _counted(self, parts: Iterator[PartOfReads]) -> Iterator[PartOfReads]:
-        """Yield parts, and keep their bytes."""
+        """Yield parts, and record their bytes."""
         self._bytes: list[int] = []
         for part in parts:
             source = part.source
@@ -344,5 +344,5 @@ def _found_everywhere(source: ReadSource) -> ReadSource:
     if isinstance(source, MateFiles) and "-" not in source.paths:
         first, second = map(os.path.abspath, source.paths)
         return replace(source, first=first, second=second)
-    # What is in the memory of this process stays here; only its name is sent.
+    # Reads in memory stay in this process; only their name is sent.
     return ReadFile(source.paths[0])

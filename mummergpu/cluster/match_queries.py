@@ -1,7 +1,7 @@
 """Finds matches of queries, or aligns them, on the workers of a cluster.
 
-This process reads the queries and sends blocks of them. Workers prepare the text of matches; of
-genomes, they send the alignments, because some formats and choices need all of them.
+This process reads the queries and sends them in blocks. Workers format matches as text; but they
+send alignments of genomes, because some formats and filters need all of them.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ _NO_ROWS: Final = 1 << 62
 
 @frozen
 class QueryWork:
-    """What workers know of a run (`worker.RowWork`).
+    """The description of a run for workers (`worker.RowWork`).
 
-    `aligned` are the options of alignments, None to write matches. `with_bases`: alignments are
-    written with the bases of the queries.
+    `aligned` are the options of alignments, None to write matches. `with_bases` means that
+    alignments are written with the bases of the queries.
     """
 
     token: str
@@ -123,7 +123,7 @@ class MatchFinder:
         return FoundRows(files, PartReport(sizes_of(files), stats.taken()))
 
     def _results(self, block: QueryBlock, sink: MatchSink[Any], stats: Stats) -> Iterator[Any]:
-        """Yield what a sink prepares of the matches of a block."""
+        """Yield the matches of a block as prepared by a sink."""
         found = MatchWriter(self._options, self._reference, sink, stats)
         search = self._opened.block_search(self._options.search, None, self._done.searched)
         with self._opened.exclusive():
@@ -155,7 +155,7 @@ class AlignmentFinder(MatchFinder):
         )
 
     def find(self, work: QueryWork, part: QueryBlock) -> Any:
-        """Return the alignments of a block, and what they have cost."""
+        """Return the alignments of a block, and their counts and times."""
         stats = Stats()
         results = self._results(part, self._sink, stats)
         # All threads align one block together.
@@ -229,7 +229,7 @@ def _take(
 
 
 class _Run:
-    """What both jobs have in common: a cluster, the reference, and queries that are read here."""
+    """The common part of both jobs: a cluster, the reference, and queries read by this process."""
 
     def __init__(self, options: MatchOptions, context: RunContext, cluster: ClusterOptions) -> None:
         self.stack = ExitStack()

@@ -1,4 +1,4 @@
-"""Which machines a run uses besides its own."""
+"""The options of runs on other machines."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from mummergpu.runtime.option_values import keep_values, positive
 LOCAL: Final = "local:"
 SLURM: Final = "slurm:"
 SCHEMES: Final = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
-"""How addresses of schedulers of Dask begin."""
+"""The beginnings of addresses of Dask schedulers."""
 
 OF_LOCAL: Final = "mummergpu_local"
-"""A resource of Dask that only the processes of ``local:N`` have."""
+"""A Dask resource that only the processes of ``local:N`` have."""
 
 PATIENCE: Final = 60.0
-"""The seconds that a part may take before another worker gets it too, if others took less."""
+"""The seconds after which a late part also goes to another worker, if other parts took less."""
 
 
 @frozen
 class ClusterOptions:
-    """A cluster of Dask, and how it is used.
+    """A Dask cluster, and how it is used.
 
     Attributes
     ----------
     address : str
         The address of a running scheduler, such as ``tcp://host:8786``; ``local:N`` for N processes
-        on this machine; or ``slurm:FILE`` for jobs of SLURM, with a file of dask-jobqueue's
-        options.
+        on this machine; or ``slurm:FILE`` for SLURM jobs, with a file of dask-jobqueue's options.
     client : distributed.Client or None
-        A client of a program, in place of an address.
+        The client of a Python program, in place of an address.
     threads : int or None
         The threads of each process of ``local:N``; None to share the processors.
     patience : float
-        The seconds after which a part that has not come goes to another worker, too; or four times
-        as long as the longest one so far has taken, if that is more. A run ends if no worker is in
-        time and none sends a sign of life.
+        The seconds after which a late part goes to another worker, too; or four times the longest
+        time of a part so far, if that is more. A run ends if no worker is in time and none sends a
+        heartbeat.
     """
 
     address: str = ""
@@ -69,7 +68,7 @@ class ClusterOptions:
 
     @property
     def processes(self) -> int | None:
-        """The number of processes on this machine, None for a cluster that is elsewhere."""
+        """The number of processes on this machine; None for a remote cluster."""
         return int(self.address[len(LOCAL) :]) if self.address.startswith(LOCAL) else None
 
     @property

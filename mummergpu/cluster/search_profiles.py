@@ -1,7 +1,7 @@
 """Searches profiles in proteins on the workers of a cluster, with the tables of one machine.
 
-Workers read the profiles. This process reads the proteins, and sends each block of them with the
-numbers of the profiles to compare; it joins the hits when it knows the number of all targets.
+Workers read the profiles. This process reads the proteins, and sends each block with the numbers of
+the profiles to compare; it joins the hits when it knows the number of all targets.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from mummergpu.runtime.progress import Phase
 from mummergpu.runtime.stats import Stats, StatsTotals
 
 PARTS_OF_THREAD: Final = 4
-"""The minimum number of parts for each thread in which few proteins are compared."""
+"""The minimum number of parts per thread into which a few proteins are divided."""
 
 
 class SomeProteins(NamedTuple):
@@ -61,7 +61,7 @@ class SomeProteins(NamedTuple):
 
     @property
     def offsets(self) -> Int64Array:
-        """Where each begins among these."""
+        """The index in `codes` at which each begins."""
         own = self.block.offsets[self.first : self.end + 1]
         counted: Int64Array = own - own[0]
         return counted
@@ -87,8 +87,8 @@ class SomeProteins(NamedTuple):
 class ProfilePart(NamedTuple):
     """Work for a worker: a block of proteins, and profiles to compare with it.
 
-    `group` are the numbers of the profiles of this pass, among all; `numbers` are those to compare,
-    among the pass.
+    `group` is the range of this pass among all profiles; `numbers` are the profiles to compare,
+    counted within the pass.
     """
 
     proteins: NumberedProteins
@@ -98,7 +98,7 @@ class ProfilePart(NamedTuple):
 
 @frozen
 class ProfileWork:
-    """What workers know of a run (`worker.Work`)."""
+    """The description of a run for workers (`worker.Work`)."""
 
     token: str
     options: ProfileSearchOptions
@@ -127,7 +127,7 @@ class ProfileFinder:
         self._filters: list[ProfileFilter] = []
 
     def find(self, work: ProfileWork, part: ProfilePart) -> tuple[list[Any], StatsTotals]:
-        """Return the hits of a part, and what they have cost."""
+        """Return the hits of a part, and their counts and times."""
         with self._lock:
             if part.group != self._group:
                 self._read(part.group)
@@ -139,7 +139,7 @@ class ProfileFinder:
         return found, self._stats.taken()
 
     def _read(self, group: range) -> None:
-        """Read the profiles of a pass, which mostly follow those before."""
+        """Read the profiles of a pass, which usually follow those of the previous one."""
         if group.start != self._group.stop or group.start == 0:
             self._profiles = self._options.read_profiles()
             self._profiles = islice(self._profiles, group.start, None)
@@ -186,7 +186,7 @@ def run(
 def _sent(
     cluster: OpenCluster, work: ProfileWork, parts: Iterator[ProfilePart], context: RunContext
 ) -> Generator[tuple[ProfilePart, list[Any]]]:
-    """Yield parts with what workers find in them, in order."""
+    """Yield parts with their results from workers, in order."""
     under_way: list[ProfilePart] = []
 
     def kept() -> Iterator[ProfilePart]:
@@ -201,7 +201,7 @@ def _sent(
 
 
 class _SearchOnCluster(ProfileSearch):
-    """A search whose comparisons workers make."""
+    """A search whose comparisons run on workers."""
 
     def __init__(self, cluster: OpenCluster, work: ProfileWork, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -209,11 +209,11 @@ class _SearchOnCluster(ProfileSearch):
         self._work = work
 
     def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
-        """Yield profiles, whose filters only workers make."""
+        """Yield profiles without filters, which only workers make."""
         return iter(profiles)
 
     def _parts_of(self, profiles: Sequence[Profile], before: int) -> HitParts:
-        """Let workers compare profiles, before which there are others, with all proteins."""
+        """Compare profiles with all proteins on workers; `before` counts earlier profiles."""
         self.prepare_finishing(profiles)
         found = HitParts.of_profiles(len(profiles))
         targets = 0
@@ -242,7 +242,7 @@ class _SearchOnCluster(ProfileSearch):
 
 
 def _parts_of_block(options: ProfileSearchOptions, cluster: OpenCluster) -> int:
-    """Return in how many parts a block is searched, so that all threads have work to the end."""
+    """Return the number of parts of a block, enough to keep all threads busy to the end."""
     total = options.sequences.bytes_total
     blocks = 1 if total is None else max(1, total // BLOCK_RESIDUES)
     return max(1, PARTS_OF_THREAD * cluster.thread_count // blocks)
@@ -256,7 +256,7 @@ def _some_of(proteins: NumberedProteins, first: int, end: int) -> NumberedProtei
 
 
 class _ScanOnCluster(ProfileScan):
-    """A scan whose comparisons workers make."""
+    """A scan whose comparisons run on workers."""
 
     def __init__(self, cluster: OpenCluster, work: ProfileWork, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -1,4 +1,4 @@
-"""What a worker keeps of a run, and what it does with a part."""
+"""The state of a run on a worker, and the steps of a part."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mummergpu.output.bytes.compression import compressor_of
 from mummergpu.runtime.stats import StatsTotals
 
 _IDLE_SECONDS: Final = 600.0
-"""After this time without work, a run that has not reported its end is forgotten."""
+"""After this time without work, a run whose end was not reported is released."""
 
 
 class PartReport(NamedTuple):
-    """What the driver must know of a part.
+    """The report of a part for the driver.
 
-    `sizes` are the bytes for each file, 0 where they are no plain bytes; `totals` counts and costs;
-    `summary` is of the reads, and `long_reads` are too long to map.
+    `sizes` are the bytes for each file, 0 if its rows are not plain bytes; `totals` are counts and
+    times; `summary` is that of the reads, and `long_reads` counts those that are too long to map.
     """
 
     sizes: tuple[int, ...]
@@ -35,7 +35,7 @@ class PartReport(NamedTuple):
 
 @dataclass
 class FoundRows:
-    """What is found of a part: for each file its bytes, or rows that its sink has prepared."""
+    """The result of a part: for each file its bytes, or rows prepared by its sink."""
 
     rows: list[Any]
     report: PartReport
@@ -47,7 +47,7 @@ def sizes_of(rows: Sequence[Any]) -> tuple[int, ...]:
 
 
 class PartFinder(Protocol):
-    """What does a job's work on a worker: it has loaded the index."""
+    """Does the work of a job on a worker, with the index loaded."""
 
     def find(self, work: Any, part: Any) -> Any:
         """Return the result of a part; several threads may call this."""
@@ -57,7 +57,7 @@ class PartFinder(Protocol):
 
 
 class Work(Protocol):
-    """What workers know of a run; it is sent to them with each part.
+    """The description of a run for workers, sent with each part.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ class Work(Protocol):
     def token(self) -> str: ...  # noqa: D102
 
     def open(self, threads: int, number: int | None) -> PartFinder:
-        """Load what the work needs; `number` is that of a process of ``local:N``."""
+        """Load the data of the work; `number` is that of a process of ``local:N``."""
 
 
 class RowWork(Work, Protocol):
     """Work whose rows go to files.
 
-    `compressions` is how workers compress each file (`compressor_of`); `folders` are those for the
-    parts of each file, None to send them to the driver.
+    `compressions` is how workers compress each file (`compressor_of`); `folders` are the folders
+    for the parts of each file, None to send them to the driver.
     """
 
     @property
@@ -97,7 +97,7 @@ _lock: Final = threading.Lock()
 
 
 def find(work: Work, part: Any) -> Any:
-    """Do the work on a part, with what this process has loaded for it."""
+    """Do the work on a part, with the data that this process has loaded for it."""
     with _lock:
         if work.token not in _opened:
             _forget_idle()
@@ -118,7 +118,7 @@ def report(found: FoundRows) -> PartReport:
 
 
 def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[PackedPart | list[Any]]:
-    """Return the rows of a part as its files shall have them."""
+    """Return the rows of a part as they will be in the files."""
     packed: list[PackedPart | list[Any]] = []
     _, process = threads_and_number()
     for number, rows in enumerate(found.rows):
@@ -127,14 +127,14 @@ def pack(work: RowWork, found: FoundRows, offsets: Sequence[int]) -> list[Packed
             continue
         compressor = compressor_of(work.compressions[number])
         place = offsets[number], compressor, work.folders[number]
-        # On a shared file system, others see what is written when it has been sent.
+        # On a shared file system, others see a file only when its data have been sent.
         packed.append(pack_part(rows, *place, is_synced=process is None))
     return packed
 
 
 def forget(token: str) -> None:
-    """Release the index of a run that is over, as soon as nobody uses it."""
-    # The worker would not answer while this waits.
+    """Release the index of a finished run, as soon as nobody uses it."""
+    # In a thread: the worker could not answer while this waits.
     threading.Thread(target=_forget, args=(token,), daemon=True).start()
 
 

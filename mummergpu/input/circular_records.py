@@ -1,8 +1,8 @@
 """The circular records of a reference, and how reads are searched and scored on them.
 
-Reads are mapped to a circular record that goes on at both ends: its last bases lie before it, and
-its first ones behind it. A read has one candidate for all copies of a place, that of the copy in
-which it begins between the record's own ends (`candidate_search`).
+Reads are mapped to a circular record that is extended at both ends: its last bases precede it, and
+its first ones follow it. Of all copies of a place, a read has one candidate, in the copy in which
+it begins between the record's own ends (`candidate_search`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALL: Final = "all"
 """The word for all records of the reference."""
 
 BEYOND: Final = 2048
-"""How many bases of a circular record lie before it and behind it once more: more than those of the
+"""The bases of a circular record that are repeated before it and after it: more than those of the
 longest read and its gaps. No circular record that reads are mapped to has fewer."""
 
 NO_CIRCLES: Final = np.empty(0, dtype=np.int64)
@@ -32,9 +32,9 @@ NO_CIRCLES: Final = np.empty(0, dtype=np.int64)
 
 @frozen
 class UnrolledReference(Reference):
-    """A reference whose circular records are replaced by longer ones, behind all others.
+    """A reference whose circular records are replaced by longer ones, after all others.
 
-    In their own places are records without bases, so that the others stay where they are.
+    Records without bases take their places, so that the others keep theirs.
     """
 
     original: Reference = field(kw_only=True)  # The reference as it is.
@@ -44,7 +44,7 @@ class UnrolledReference(Reference):
 
 
 def circular_records(reference: Reference, names: Sequence[str]) -> BoolArray:
-    """Return which records are circular; `OptionError` is raised for an unknown name."""
+    """Return which records are circular; raise `OptionError` for an unknown name."""
     if not names:
         return np.zeros(len(reference.names), dtype=np.bool_)
     known = [name.decode(errors="surrogateescape") for name in reference.names]
@@ -58,7 +58,7 @@ def circular_records(reference: Reference, names: Sequence[str]) -> BoolArray:
 def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
     """Return a reference to map reads to, with circular records of these names.
 
-    `OptionError` is raised if there is no record of a name, or one is too short.
+    Raise `OptionError` if there is no record of a name, or one is too short.
     """
     circular = np.flatnonzero(circular_records(reference, names))
     codes = reference.padded_codes[: reference.padded_codes.size - MARGIN].copy()
@@ -116,5 +116,5 @@ def original_codes(
 
 
 def original_of(reference: Reference) -> Reference:
-    """Return a reference as its file has it."""
+    """Return a reference as in its file."""
     return reference.original if isinstance(reference, UnrolledReference) else reference

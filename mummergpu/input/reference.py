@@ -102,11 +102,11 @@ def read_reference(
     threads : ReadingThreads, optional
         They decompress a large file, or parse pieces of one that is not compressed.
     needs_base : bool, default True
-        Whether a reference of unknown bases alone is an error, too.
+        Whether a reference with only unknown bases is an error, too.
     wants_checksums : bool, default False
         Whether to find the checksums of records that can be read only once, as from a pipe.
     warn : callable, optional
-        Receives a warning of what follows the compressed data.
+        Receives a warning of bytes after the compressed data.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def read_reference(
     with Input(path, threads) as file:
         if file.format is not Format.FASTA:
             raise InputError(f"a reference must be FASTA, and this is {file.format.value}", path)
-        # The size of a file that is not compressed bounds its bases: room for all is taken at once.
+        # The size of a plain file limits its bases: memory for all is allocated at once.
         expected = 0 if file.compression else file.size or 0
         records = None
         checksums = None
@@ -173,7 +173,7 @@ def reference_of_records(
 
 
 class RecordLookup(NamedTuple):
-    """A table from which the record of a position is found, mostly without a search.
+    """A table that finds the record of a position, mostly without a search.
 
     Attributes
     ----------
@@ -223,13 +223,13 @@ def record_at(starts: Int64Array, buckets: Int32Array, bucket_shift: int, positi
 
 
 _CHUNK_BYTES: Final = 1 << 17
-"""So few that the letters of a part stay in the caches of a processor."""
+"""The bytes of a part, few enough that its letters stay in the caches of a processor."""
 
 _LINE_ENDS: Final = b"\n\r"
 
 _FIRST_COUNTED: Final = 33
 _LAST_COUNTED: Final = 126
-"""The bytes that count: those that are printable (SAM format specification, 1.3.2)."""
+"""The range of counted bytes: the printable ones (SAM format specification, 1.3.2)."""
 
 _NOT_COUNTED: Final = bytes({*range(256)}.difference(range(_FIRST_COUNTED, _LAST_COUNTED + 1)))
 
@@ -250,7 +250,7 @@ class RecordChecksums:
         from hashlib import md5
 
         self._new: Callable[[], Any] = partial(md5, usedforsecurity=False)
-        # What comes before the first record counts for none.
+        # Text before the first record is ignored.
         self._current = self._new()
         self._found: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The job that aligns genomes: the main job finds the matches, and alignments are made of them."""
+"""The job that aligns genomes: the main job finds anchors, and its sink aligns between them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
 from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
 
 _HEAD_BYTES: Final = 1 << 16
-"""The bytes that show how the lines of a file end."""
+"""The bytes at the start of a file that show its line ends."""
 
 PART_OF_MEMORY: Final = 4
-"""Tiles take at most this part of the memory that is free when they are aligned."""
+"""Tiles take at most 1/N of the memory that is free when they are aligned."""
 
 
 def run(options: AlignOptions, context: RunContext) -> None:
@@ -64,7 +64,7 @@ def run(options: AlignOptions, context: RunContext) -> None:
 
 
 def warn_of_delta(options: AlignOptions, context: RunContext) -> None:
-    """Warn of files that programs which read a .delta cannot read again."""
+    """Warn of input files that programs which read a .delta cannot read."""
     if all(target.format != "delta" for target in options.outputs):
         return
     for path in (options.reference_path, *options.query_paths):
@@ -81,7 +81,7 @@ def warn_of_delta(options: AlignOptions, context: RunContext) -> None:
 
 
 def _fault_of_fasta(path: str) -> str:
-    """Return why a file cannot be read again by programs that know nothing but FASTA."""
+    """Return why programs that read only FASTA cannot read a file."""
     if os.path.isfile(path):
         with reading(path), open_binary(path) as file:
             head = file.read(_HEAD_BYTES)
@@ -91,7 +91,7 @@ def _fault_of_fasta(path: str) -> str:
 
 
 def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) -> TileAligner | None:
-    """Return the aligner of tiles on the device of a backend, None if it has no own device."""
+    """Return the aligner of tiles on a backend's device, or None if the backend has no device."""
     if backend.name != "cuda":
         return None
     from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
@@ -146,12 +146,12 @@ def open_genome_sink(
 
 
 BLOCK_BASES = 1 << 20
-"""About how many bases of queries are aligned and written together."""
+"""The approximate bases of queries that are aligned and written together."""
 
 
 def _run_whole(options: AlignOptions, context: RunContext) -> None:
     """Align each query with each record of the reference, from end to end."""
-    # Alignments of tiles start without these.
+    # Imported here: alignments by tiles do without these.
     from mummergpu.mapping.genomes.whole import WholeAligner
     from mummergpu.pipeline.matrix_opening import open_matrix
 
@@ -189,7 +189,7 @@ def _run_whole(options: AlignOptions, context: RunContext) -> None:
 
 @contextmanager
 def naming_files(paths: Sequence[str], block: QueryBlock) -> Iterator[None]:
-    """Name the file of a query whose matrix is too large, in an `InputError`."""
+    """Add the file of a query whose matrix is too large to the `InputError`."""
     from mummergpu.mapping.genomes.whole import MatrixTooLargeError
 
     try:

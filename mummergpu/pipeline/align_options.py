@@ -1,4 +1,4 @@
-"""The options of the job that aligns genomes, which check themselves when they are made."""
+"""The options of the job that aligns genomes; they are checked on construction."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ OF_MATCHES: Final = (
     *("min_length", "mode", "min_cluster", "max_gap", "diagonal_difference", "diagonal_factor"),
     *("break_length", "extend", "circular"),
 )
-"""The parameters that are about matches and the gaps between them."""
+"""The parameters of matches and of the gaps between them."""
 
 
 def refuse_options_of_matches(method: AlignmentMethod, given: Collection[str]) -> None:
-    """Refuse parameters about matches, among those that are given, if a method has none."""
+    """Refuse `given` parameters of matches if the method uses no matches."""
     for name in OF_MATCHES:
         if name in given and method is not AlignmentMethod.TILE:
             text = f"the method '{method.value}' aligns whole sequences without any"
@@ -48,19 +48,19 @@ class AlignOptions(RunOptions):
     search : SearchOptions
         The matches that alignments begin with.
     memory : int or None
-        The most memory for the reference and its index; None for half of what is free.
+        The memory limit for the reference and its index; None for half of the free memory.
     genomes : GenomeOptions
         How genomes are aligned.
     kept : AlignmentFilter
         Which alignments are written.
     with_changes : bool
-        Whether PAF has the bases of the differences (cs:Z).
+        Whether PAF has the differing bases (cs:Z).
     with_bases : bool
         Whether SAM has the bases of the queries.
     equal_bases : bool
         Whether PAF, SAM and BAM distinguish matches from mismatches (= and X).
     method : AlignmentMethod
-        Whether matches cut the sequences into tiles, or they are aligned from end to end.
+        Whether to align tiles between matches, or whole sequences from end to end.
     """
 
     query_paths: tuple[str, ...]

@@ -29,12 +29,12 @@ _BASES_PER_BYTE: Final = (
     ((".cram",), 4.0),
     ((".fq", ".fastq", ".sam"), 0.45),
 )
-"""The endings of names, and about how many bases a byte of such files stands for. A byte of FASTA
-is about one base."""
+"""File name suffixes, and the approximate bases per byte of such files. A byte of FASTA is about
+one base."""
 
 
 def estimate_query_bases(paths: Sequence[str]) -> int | None:
-    """Return about how many bases are in some files, at most a few times too many or too few.
+    """Return the bases in some files, estimated within a factor of a few.
 
     Return None if one of them is not a regular file.
     """
@@ -57,23 +57,22 @@ def estimate_query_bases(paths: Sequence[str]) -> int | None:
 TOO_LITTLE_WORK: Final = "too little work for a GPU to be faster than the processor: backend cpu"
 
 DEVICE_START_SECONDS: Final = 0.35
-"""The time in which a GPU becomes ready, and in which its context is taken apart."""
+"""The time to start a GPU and to destroy its context."""
 
 SLOWDOWN_OF_UNIQUE: Final = 1.75
-"""How many times its expected costs (`minimizer_index.COSTS`) a search for unique matches
-takes on several processors, which share caches and memory. Measured on 4 and 16: 1.3 to 1.75 with
-30 and 100 Mbp without repeats, 2.3 and 3.4 with 200 and 1,000 Mbp of which 45% are repeats."""
+"""The ratio of measured to expected cost (`minimizer_index.COSTS`) of a search for unique matches
+on several processors, which share caches and memory. Measured on 4 and 16: 1.3 to 1.75 with 30 and
+100 Mbp without repeats, 2.3 and 3.4 with 200 and 1,000 Mbp of which 45% are repeats."""
 
 HOST_NANOSECONDS_OF_UNIQUE: Final = 2.0
-"""What it costs for each base of the queries, on each strand, to fetch the matches of a GPU, and to
-leave out those that are not unique. Measured with the same genomes: 1.1 without repeats, 3.8 and
-6.6 with them."""
+"""The cost per query base and strand of fetching the matches from a GPU and dropping those that are
+not unique. Measured with the same genomes: 1.1 without repeats, 3.8 and 6.6 with them."""
 
 SAVED_BY_MAPPING: Final = 10.0
 SAVED_BY_MAPPING_OF_MBP: Final = 0.1
-"""The nanoseconds of one thread that a GPU saves for each base of the reads, and how many more for
-each million bases of the reference. Measured with 16 threads: 10 with 100 Mbp without repeats, and
-330 with 3.1 Gbp of which 45% are repeats."""
+"""The nanoseconds of one thread that a GPU saves per base of the reads, and how many more per Mbp
+of the reference. Measured with 16 threads: 10 with 100 Mbp without repeats, and 330 with 3.1 Gbp of
+which 45% are repeats."""
 
 
 def backend_of_search(options: MatchOptions) -> str:
@@ -83,7 +82,7 @@ def backend_of_search(options: MatchOptions) -> str:
 
 
 def searched_bases(options: MatchOptions) -> int | None:
-    """Return about how many bases the queries have on all strands; None if that is unknown."""
+    """Return the estimated bases of the queries on all strands; None if unknown."""
     bases = estimate_query_bases(options.query_paths)
     return None if bases is None else len(options.search.strands) * bases
 
@@ -91,7 +90,7 @@ def searched_bases(options: MatchOptions) -> int | None:
 def backend_of_mapping(options: MapOptions) -> str:
     """Return the backend to open for mapping: ``cpu`` if a GPU saves less than it takes to start.
 
-    Where the size of the reads is unknown, or a GPU has to compress, ``auto`` stays.
+    ``auto`` stays if the size of the reads is unknown, or if a GPU has to compress.
     """
     asked = options.device.backend
     if asked != "auto" or options.gpu_compression:
@@ -108,21 +107,21 @@ def backend_of_mapping(options: MapOptions) -> str:
 
 
 def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | None) -> str:
-    """Return the backend to open: ``auto`` is decided by what the search is expected to cost.
+    """Return the backend to open; for ``auto``, the expected cost of the search decides.
 
-    It becomes ``cpu`` if a k-mer search by the processor would be done before a GPU has started and
-    searched. For matches unique in the reference, the processor finds just these and a GPU all of
-    them; both are taken into account. If the number of query bases on all strands is unknown, or
-    the search is of trees, ``auto`` stays: a GPU is taken if there is one.
+    ``auto`` becomes ``cpu`` if a k-mer search on the processor would end before a GPU has started
+    and searched. The estimate includes that for matches unique in the reference, the processor
+    finds only these, but a GPU all matches. ``auto`` stays, and takes a GPU if there is one, if the
+    number of query bases on all strands is unknown, or if trees are searched.
     """
     asked = options.device.backend
     if asked != "auto" or not isinstance(options.index.kind, KmerOptions):
         return asked
     bases = estimate_query_bases([options.reference_path]) or 0
     if has_index:
-        # The codes of the reference take a byte a base, and the table takes some more.
+        # The codes of the reference take a byte per base, and the table some more.
         bases = os.stat(options.reference_path).st_size // 4
-    # Pipes and empty files say nothing: then a GPU is the safer choice for what may be large.
+    # The sizes of pipes and empty files are unknown: a GPU is safer for input that may be large.
     if bases == 0 or query_bases is None:
         return asked
     faster = None if has_index else _finds_unique_sooner(options, bases, query_bases)
@@ -134,14 +133,14 @@ def choose_backend(options: MatchOptions, has_index: bool, query_bases: int | No
 
 
 def _finds_unique_sooner(options: MatchOptions, bases: int, query_bases: int) -> bool | None:
-    """Return whether the processor finds unique matches before a GPU has started and found all.
+    """Return whether the processor finds unique matches before a GPU starts and finds all matches.
 
     None if other matches are wanted, too, or if the processor would not look up minimizers.
     """
     kind, length, strands = options.index.kind, options.index.minimum_length, options.unique_strands
     if strands == 0 or not isinstance(kind, KmerOptions):
         return None
-    # Most searches are for all matches, and start without this module.
+    # Imported here: most searches are for all matches, and do without this module.
     from mummergpu.index.minimizer_index import choose_minimizers, kmer_seconds
     from mummergpu.index.minimizer_index import expected_cost as expected_unique_cost
 
@@ -162,8 +161,8 @@ def processor_is_faster(
 ) -> bool:
     """Return whether the processor would be done before a GPU has started and searched.
 
-    This is what the model of the k-mer search's costs says (`kmer_plan`). `query_bases` are those
-    on all strands. `has_index`: the tables exist already.
+    The cost model of the k-mer search (`kmer_plan`) decides. `query_bases` counts all strands;
+    `has_index` means that the tables exist already.
     """
     job = KmerJob(bases, minimum_length, query_bases, is_kept=has_index)
     max_bytes = max_table_bytes(bases, has_index)
@@ -172,7 +171,7 @@ def processor_is_faster(
 
 
 def _device_seconds(job: KmerJob, threads: int) -> float:
-    """Return how long a GPU is expected to take for a job, with its start."""
+    """Return the expected time of a job on a GPU, including the start of the GPU."""
     new = replace(job, is_kept=False)
     sampling = choose_sampling(new, max_table_bytes(job.bases), DEVICE_COSTS)
     cost = expected_cost(new, sampling, DEVICE_COSTS)

@@ -1,12 +1,11 @@
-"""Search the queries on one group of pages after the other (paper, section 2.2).
+"""Searches the queries on one group of pages after the other (paper, section 2.2).
 
 A group is as many pages as fit into memory. If there are several groups, all queries are searched
 on each group, and temporary files keep the matches on all groups but the last.
 
-Blocks of queries are large, to keep threads out of each other's way: between two blocks a thread
-runs Python code, for which all threads share one lock. But a block with too many matches is
-searched in vain, and once more in halves; so blocks are cut by the number of matches that the
-queries before had.
+Blocks of queries are large, because between two blocks a thread runs Python code, for which all
+threads share one lock. But the search of a block with too many matches is wasted, and repeated in
+halves; so the size of a block depends on the number of matches of earlier queries.
 """
 
 from __future__ import annotations
@@ -31,30 +30,30 @@ from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
 
 SAFETY: Final = 4.0
-"""How many times as many matches as expected must fit."""
+"""A part must have room for this multiple of the expected matches."""
 
 SAFETY_OF_SMALL: Final = 1.5
-"""How many times as many must fit in parts that are smaller than the first one."""
+"""The same multiple for parts that are smaller than the first one."""
 
 FORGETTING: Final = 0.75
-"""What is left of the highest density when a part with fewer matches has been searched."""
+"""The factor by which the highest density decays with each part that has fewer matches."""
 
 
 LEAST_SHARE: Final = 64
-"""Where there are very many matches, parts are at most this many times smaller than the first: to
-search one in vain costs as much as all the matches that fit."""
+"""With very many matches, parts are at most this many times smaller than the first: a wasted search
+costs as much as all the matches that fit."""
 
 
 MOST_ROWS_IF_LIMITED: Final = 1 << 19
-"""The most matches of a part where the memory of a run is limited: what a run may take for each
-thread holds them, and what is made of them."""
+"""The most matches of a part if the memory of a run is limited: the allowance of a thread holds
+them and the results made from them."""
 
 
 class BlockParts:
-    """Cuts blocks into parts, by the number of matches of the parts before; any thread may add."""
+    """Cuts blocks into parts sized by the matches of earlier parts; any thread may call `add`."""
 
     def __init__(self, sizes: WorkSizes, group_count: int = 1) -> None:
-        # The groups to come are taken to have as many matches each.
+        # Each later group is expected to have the same number of matches.
         self._group_count = group_count
         self._first_batch_bases = sizes.first_batch_bases
         self._max_rows = sizes.max_rows
@@ -62,7 +61,7 @@ class BlockParts:
         self._lock = threading.Lock()
 
     def add(self, bases: int, rows: int) -> None:
-        """Take into account how many matches a part had on a group."""
+        """Record the number of matches of a part on a group."""
         density = self._group_count * rows / max(bases, 1)
         with self._lock:
             kept = 0.0 if self._density is None else self._density * FORGETTING
@@ -76,18 +75,18 @@ class BlockParts:
         yield block
 
     def max_bases(self) -> int:
-        """Return about how many bases a part should have now."""
+        """Return the approximate number of bases of the next part."""
         density = self._density
         if density is None:
             return self._first_batch_bases
         fitting = self._max_rows / (density + 1e-9)
-        # Small parts wait for each other more often than their matches fail to fit.
+        # For small parts, threads waiting for each other cost more than matches that do not fit.
         expected = max(fitting / SAFETY, min(self._first_batch_bases, fitting / SAFETY_OF_SMALL))
         return max(self._first_batch_bases // LEAST_SHARE, 1, int(expected))
 
 
 MOST_SPILL_FILES: Final = 16
-"""Most spill files open at once; beyond it they are merged into one."""
+"""The most spill files open at once; more are merged into one."""
 
 Result = TypeVar("Result")
 Made = TypeVar("Made", covariant=True)
@@ -97,10 +96,10 @@ class FusedSearch(Protocol[Made]):
     """Searches a block and prepares its result in one step; many threads may call it at once."""
 
     def suits(self, block: QueryBlock) -> bool:
-        """Return whether a block can be searched in this way on the loaded pages."""
+        """Return whether a block can be searched in one step on the loaded pages."""
 
     def prepared(self, block: QueryBlock) -> tuple[Made] | None:
-        """Return the result of a block alone in a tuple, or None if the block has too many matches.
+        """Return the result of a block in a tuple of one, or None if it has too many matches.
 
         Then it is cut; if it has only one query, its matches are found and prepared in two steps.
         """
@@ -117,7 +116,7 @@ class Task:
     groups : list of BlockMems
         The matches on each group whose spill file is read, in the order of the groups.
     earlier_rows : int
-        About how many matches there are on all groups before.
+        The approximate number of matches on all earlier groups.
     searched : bool
         Whether `groups` already has the matches on the group that is loaded now.
     """
@@ -128,7 +127,7 @@ class Task:
     searched: bool = False
 
     def halves(self) -> list[Task]:
-        """Return the task in two, each with its share of the matches."""
+        """Return two tasks of half the block, each with its share of the matches."""
         halves, begin = [], 0
         for block in self.block.halves():
             end = begin + block.query_count
@@ -141,19 +140,19 @@ class Task:
 
 
 class SpilledGroup:
-    """What temporary files keep when a group has been searched: queries, and matches on it.
+    """Temporary files with the queries and their matches on a group that has been searched.
 
-    The blocks are those of the group before, or parts of them.
+    The blocks are those of the previous group, or parts of them.
     """
 
     def __init__(self, stack: ExitStack, strands: Sequence[Strand]) -> None:
         self.queries = stack.enter_context(SpilledQueries())
         self.mems = stack.enter_context(SpilledMems(strands))
         self.rows: list[int] = []
-        """How many matches each block has on all groups so far."""
+        """The number of matches of each block on all groups so far."""
 
     def keep(self, block: QueryBlock, mems: BlockMems, rows: int) -> None:
-        """Append a block, its matches, and their number with those on other groups."""
+        """Append a block and its matches; `rows` also counts those on earlier groups."""
         self.queries.write_block(block)
         self.mems.write_mems(mems)
         self.rows.append(rows)
@@ -162,9 +161,9 @@ class SpilledGroup:
 class BlockSearchLoop:
     """Searches all blocks of queries on all groups of pages.
 
-    If `cuts_blocks`, blocks are cut by the number of their matches (`BlockParts`), so that it
-    varies from run to run which queries come together. `max_rows` limits the matches of a part
-    further than the backend does.
+    If `cuts_blocks`, blocks are cut by the number of their matches (`BlockParts`), so the queries
+    of a block vary from run to run. `max_rows` limits the matches of a part further than the
+    backend does.
     """
 
     def __init__(
@@ -191,12 +190,12 @@ class BlockSearchLoop:
         prepare: Callable[[QueryBlock, BlockMems], Result],
         fused: FusedSearch[Result] | None = None,
     ) -> Generator[Result]:
-        """Search all blocks on all groups of pages; yield what is prepared of each block, in order.
+        """Search all blocks on all groups of pages; yield the result of each block, in order.
 
-        `load_group` loads the group with a number in place of the group before. `prepare` receives
-        a block and all its matches in a thread of the pool. `fused` takes its place for the blocks
-        that suit it, if there is one group. When the next result is asked for, a block counts as
-        done.
+        `load_group` replaces the loaded group by the group with a number. `prepare` makes the
+        result from a block and all its matches in a thread of the pool. `fused` replaces the search
+        and `prepare` for the blocks that suit it, if there is one group. A block counts as done
+        when the next result is requested.
         """
         spilled: list[SpilledMems] = []
         before: SpilledGroup | None = None
@@ -208,7 +207,7 @@ class BlockSearchLoop:
                 load_group(number)
                 self._progress.begin_group(number, group_count)
                 is_last = number == group_count - 1
-                # Open files are few: from time to time, this search merges all before it.
+                # To limit open files, this search merges all earlier ones from time to time.
                 merged = spilled if is_last or len(spilled) == MOST_SPILL_FILES else []
                 kept = None if is_last else SpilledGroup(stack, self._search.strands)
                 tasks = self._tasks(blocks, merged, before.rows if before else ())
@@ -236,7 +235,7 @@ class BlockSearchLoop:
     def _parts(
         self, blocks: Iterator[QueryBlock], parts: BlockParts, group_count: int
     ) -> Iterator[QueryBlock]:
-        """Yield blocks in parts, but for those of one group that all threads search together."""
+        """Yield blocks in parts; with one group, blocks that need all threads stay whole."""
         for block in blocks:
             if group_count == 1 and self._search.needs_all_threads(block):
                 yield block
@@ -270,9 +269,9 @@ class BlockSearchLoop:
         fused: FusedSearch[Any] | None,
         task: Task,
     ) -> tuple[QueryBlock, Any, int] | None:
-        """Return a block, what is prepared of it, and its matches on all groups so far.
+        """Return a block, its result, and the number of its matches on all groups so far.
 
-        None has the block cut in halves, each of which is searched again.
+        None makes the caller search the block again in halves.
         """
         block, groups, rows = task.block, task.groups, task.earlier_rows
         if task.searched:
@@ -283,7 +282,7 @@ class BlockSearchLoop:
                     return block, prepared[0], rows
                 if block.can_be_cut:
                     return None
-            # All matches of a block, on all groups, will be in memory together.
+            # The limit is for the matches on all groups: they will be in memory together.
             most = max(1, self._sizes.max_rows - rows) if block.can_be_cut else UNBOUNDED
             mems = self._search.find_mems(block, most)
             if mems is None:

@@ -95,7 +95,7 @@ def write_index(
 ) -> None:
     """Build the pages of an index one after the other, and write them with their reference.
 
-    `checksums` waits for those of the records, if they are known (`Reference.checksums`).
+    `checksums` waits for the checksums of the records, if any (`Reference.checksums`).
     """
     reference = index.reference
     writer = SectionWriter(output)

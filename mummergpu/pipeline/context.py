@@ -1,4 +1,4 @@
-"""What a run works with besides its options: threads, statistics, progress and messages."""
+"""The context of a run besides its options: threads, statistics, progress and messages."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 TASKS_AHEAD: Final = 2
 TASKS_AHEAD_OF_THREAD: Final = 0.5
-"""The blocks in work at once beyond one for each thread: at least, and for each thread. A block
-that is done waits for the block before it, while others are in work."""
+"""The blocks in work beyond one per thread: the minimum, and the number per thread. A finished
+block waits for the block before it, while others are in work."""
 
 Words = Callable[[str], None]
 """Receives a line for the user; any thread may call it."""
@@ -33,13 +33,13 @@ class RunContext:
     Attributes
     ----------
     threads : int
-        The processors that the user grants.
+        The number of processors that the run may use.
     stats : Stats
         Collects counts, bytes and times.
     progress : Messages
-        Shows how far the run is.
+        Shows the progress of the run.
     notice : callable
-        Receives what is shown with -v.
+        Receives messages that only -v shows.
     warn : callable
         Receives warnings.
     waiting_threads : int
@@ -55,7 +55,7 @@ class RunContext:
 
     @cached_property
     def executor(self) -> ThreadPoolExecutor:
-        """Runs the tasks of the run; who opens the context for a job shuts it down."""
+        """Runs the tasks of the run; the job that opens the context shuts it down."""
         return ThreadPoolExecutor(self.threads + self.waiting_threads, "mummergpu")
 
     @property
@@ -65,8 +65,8 @@ class RunContext:
         return self.threads + self.waiting_threads + ahead
 
     def build_work(self, ready: PageProgress | None = None) -> BuildWork:
-        """Return the resources to build pages with; `ready` learns which are built."""
-        # Searches without an index do not wait for this import.
+        """Return the resources to build pages with; `ready` is notified of each built page."""
+        # Imported here: searches without an index need not wait for it.
         from mummergpu.index.reference_index import BuildWork
 
         if ready is None:

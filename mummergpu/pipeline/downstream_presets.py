@@ -1,4 +1,4 @@
-"""The settings that programs need which read MUMmer's text (``--for``, ``for_program``)."""
+"""Settings for programs that read MUMmer's text (``--for``, ``for_program``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TextRequest(NamedTuple):
-    """Which matches are written as text, and how; None where the user does not say it.
+    """Which matches are written as text, and how; None where the user gave no option.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class TextRequest(NamedTuple):
 
 
 class Preset(NamedTuple):
-    """What a program needs: defaults of a request, and attributes of a `TextStyle`.
+    """The needs of a program: defaults of a request, and attributes of a `TextStyle`.
 
-    `refused` are the attributes that it cannot do with.
+    `refused` are the attributes that the program cannot read.
     """
 
     strands: str | None
@@ -52,12 +52,12 @@ PRESETS: Final = {
 
 
 def with_preset(program: str | None, asked: TextRequest, formats: Sequence[str]) -> TextRequest:
-    """Return a request with the settings that a program needs where nothing else is asked.
+    """Return a request with the settings that a program needs where the user gave none.
 
     Raises
     ------
     OptionClashError
-        If something that is asked for, or all `formats`, make no sense for the program.
+        If a requested setting, or all `formats`, make no sense for the program.
     """
     if program is None:
         return asked

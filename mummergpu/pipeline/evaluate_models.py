@@ -1,4 +1,4 @@
-"""Computes what a program of hidden Markov models prints, for the sequences of files."""
+"""Computes the output of a program of hidden Markov models for the sequences of files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @frozen
 class ModelRunOptions:
-    """What is computed, and where it goes.
+    """The options of a run of a program of models.
 
     Attributes
     ----------
@@ -42,17 +42,17 @@ class ModelRunOptions:
     sequences : tuple of str
         The files of the sequences.
     output, format : str
-        The file that is written, and its format, one of `model_values.FORMATS`.
+        The output file, and its format, one of `model_values.FORMATS`.
     null : str or None
-        The model of the program that scores are compared with.
+        The null model of the program, with which scores are compared.
     threads : int
-        The processors that the run may use.
+        The number of processors that the run may use.
     device : DeviceOptions or None
-        The device that computes scores and best paths; None: the processor.
+        The device that computes scores and best paths; None for the processor.
     double : bool
-        Whether sums are computed with 64 bits on a device.
+        Whether a device computes sums with 64 bits.
     any_letters : tuple of (str, str)
-        Letters that stand for any of some symbols, ``*`` for each.
+        Letters, and the symbols that each stands for (``*`` for all symbols).
     """
 
     program: str
@@ -91,7 +91,7 @@ def read_program(path: str) -> Program:
 
 
 def run(options: ModelRunOptions, context: RunContext) -> None:
-    """Compute all that a program prints, and write it.
+    """Compute and write the output of a program.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
         if options.output == STANDARD_OUTPUT and files.bytes_total is not None:
-            # Lines on standard output cannot be taken back: a wrong symbol is reported before them.
+            # Lines on standard output cannot be taken back: wrong symbols are reported first.
             for _ in files.blocks(threads):
                 pass
         done = 0
@@ -142,7 +142,7 @@ def _with_any_letter(model: Model, letter: str, symbols: str) -> Model:
 def _open_device(
     options: DeviceOptions, double: bool, context: RunContext, stack: ExitStack
 ) -> DeviceChains:
-    """Return a device that the stack closes; raise `BackendError` if it cannot be used."""
+    """Return a device, closed by the stack; raise `BackendError` if it cannot be used."""
     from mummergpu.hmm.language.device import DeviceChains
     from mummergpu.matching.backends.memory_plan import usable_memory
     from mummergpu.matching.open_cuda import open_device
@@ -191,20 +191,20 @@ class _Job:
         self._codes = {name: self._codes_of(name, path) for name in names}
 
     def use(self, device: DeviceChains) -> None:
-        """Compute on a device what it has room for, and report the rest."""
+        """Compute on a device the models that fit it, and report the others."""
         self.device = device
         for name, model in self._models.items():
             if not device.supports(model.chain.shape):
                 self._context.notice(f"{name}: too many states for a device, computed without it")
 
     def report_left(self) -> None:
-        """Report the sequences that the device has left to the processor."""
+        """Report the sequences that the device left to the processor."""
         if self.device is not None and (count := self.device.fallback_count):
             text = f"{pluralize(count, 'sequence')} computed without the device"
             self._context.notice(f"{text}: some states are too far behind others for its numbers")
 
     def _codes_of(self, name: str, path: str) -> Int64Array:
-        """Return the code in a model of each code in the files."""
+        """Return the model's code of each code in the files."""
         symbols = self._models[name].model.alphabet
         if set(symbols) != set(self.alphabet):
             first = self._printed[0].model

@@ -1,7 +1,7 @@
-"""Estimates the sizes of the templates of each library, from its first pairs that are well placed.
+"""Estimates the insert sizes of each library from its first well placed pairs.
 
-They are looked for as far in as a bound allows, or where the first pair of a read group is. What is
-read does not depend on blocks or threads.
+The search for them ends at a fixed bound, or goes on to the first pairs of each read group. The
+reads measured do not depend on blocks or threads.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.stats import Stats
 
 TEMPLATES_OF_ESTIMATE: Final = 1 << 14
-"""The templates, pairs or single reads, that are looked at together: the first ones of the input,
+"""The templates (pairs or single reads) that are measured together: the first ones of the input,
 however it is cut into blocks."""
 
 MOST_STEPS: Final = 8
-"""This many times `TEMPLATES_OF_ESTIMATE` templates are read ahead if few pairs are well placed."""
+"""If few pairs are well placed, up to this many times `TEMPLATES_OF_ESTIMATE` are read ahead."""
 
 READS_OF_TASK: Final = 1 << 11
-"""The reads that a thread looks at together for the estimate."""
+"""The reads that a thread measures in one task."""
 
 TEMPLATES_OF_STRIP: Final = 1 << 9
 STRIPS: Final = 3
-"""If the first `TEMPLATES_OF_ESTIMATE` templates suffice, strips of `TEMPLATES_OF_STRIP` after each
-such number are measured, too, for the further bells of libraries that are in one file."""
+"""If the first `TEMPLATES_OF_ESTIMATE` templates suffice, the last `TEMPLATES_OF_STRIP` of each of
+the next N stretches of that length are measured, too: mixed libraries have more than one peak."""
 
 BLOCK_BASES: Final = 1 << 22
-"""The bases of a block of a file that is read ahead of those before it."""
+"""The bases of a block if a later file is read ahead of the files before it."""
 
 Measure = Callable[[Sequence[ReadBlock], Sequence[bytes]], Sequence[Int64Array]]
-"""Measures the templates of pairs, whose read groups name libraries (`ReadBlock.libraries`)."""
+"""Measures insert sizes of pairs, whose read groups name libraries (`ReadBlock.libraries`)."""
 
 
 class LibraryEstimate:
@@ -68,7 +68,7 @@ class LibraryEstimate:
         self._seen: set[int] = set()
 
     def libraries(self, context: RunContext) -> Libraries:
-        """Return the sizes of the templates of each library, and report them."""
+        """Return the insert sizes of each library, and report them."""
         options, orientation = self._options, self._options.orientation
         if (sizes := options.insert_sizes) is not None:
             sizes = replace(sizes, orientation=orientation or sizes.orientation)
@@ -82,7 +82,7 @@ class LibraryEstimate:
             if number == 0 or bytes_of_files(source.paths) is None:
                 self._look_at(self._reads, number, number)
             else:
-                # The first pairs of this file say nothing about those of the others.
+                # Each file may be another library, so its own first pairs are read.
                 with _stream_of(source, options) as stream:
                     self._look_at(stream, 0, number)
         for source in options.sources:
@@ -138,7 +138,7 @@ class LibraryEstimate:
                 self._later += self._measure([*_parts(pairs)], self._groups)
 
     def _look_for_groups(self, source: ReadSource) -> None:
-        """Measure the first pairs of those read groups that no read so far is of."""
+        """Measure the first pairs of those read groups that no read so far belongs to."""
         left = dict.fromkeys({*range(len(self._groups))} - self._seen, TEMPLATES_OF_ESTIMATE)
         if not left:
             return
@@ -162,7 +162,7 @@ class LibraryEstimate:
 
 
 def _pairs_of(first: Sequence[ReadBlock], in_stream: int, number: int) -> list[ReadBlock]:
-    """Return the pairs of a file of a stream, as those of the file of a number."""
+    """Return the pairs of file `in_stream` of a stream, renumbered to file `number`."""
     return [
         replace(block, file_number=number)
         for block in first
@@ -171,7 +171,7 @@ def _pairs_of(first: Sequence[ReadBlock], in_stream: int, number: int) -> list[R
 
 
 def _stream_of(source: ReadSource, options: MapOptions) -> ReadStream[ReadBlock]:
-    """Return a stream of one source, which warns of nothing, as that of all reads does."""
+    """Return a stream of one source without warnings, which the stream of all reads gives."""
     rules = QueryRules(
         options.any_letters, max_bases=MAX_READ_BASES, keeps_groups=options.keeps_groups
     )
@@ -180,14 +180,14 @@ def _stream_of(source: ReadSource, options: MapOptions) -> ReadStream[ReadBlock]
 
 
 def _parts(pairs: Sequence[ReadBlock]) -> Iterator[ReadBlock]:
-    """Yield pairs in parts of a size for one thread."""
+    """Yield pairs in parts of `READS_OF_TASK` reads."""
     for block in pairs:
         for begin in range(0, block.query_count, READS_OF_TASK):
             yield block.part(begin, min(begin + READS_OF_TASK, block.query_count))
 
 
 def describe_sizes(libraries: dict[str, InsertSizes | None], context: RunContext) -> None:
-    """Report the sizes of templates of libraries as messages; those of the first as statistics."""
+    """Report the insert sizes of libraries as messages, and those of the first as statistics."""
     found: dict[str, Any] = {"insert_size_mean": None, "insert_size_deviation": None}
     found["proper_pair_sizes"] = None
     for library, sizes in libraries.items():

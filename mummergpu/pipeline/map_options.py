@@ -1,4 +1,4 @@
-"""The options of mapping reads, which check themselves when they are made."""
+"""The options of mapping reads; they are checked on construction."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from mummergpu.runtime.option_values import (
 from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
 LONGEST_SEED: Final = 200
-"""The longest matches that alignments may be asked to begin with."""
+"""The maximum seed length that a user may ask for."""
 
 ASKED_ORIENTATIONS: Final = ("fr", "rf", "ff")
-"""What a user may say of the mates of all libraries."""
+"""The orientations of mates that a user may set for all libraries."""
 
 LONG_READS: Final = {"unmapped": False, "error": True}
-"""Whether reads that are too long to be mapped are an error; else they stay unmapped."""
+"""Whether reads that are too long to be mapped are an error; otherwise they stay unmapped."""
 
 
 @frozen
@@ -45,52 +45,51 @@ class MapOptions(RunOptions):
     sources : tuple of ReadFile, MateFiles or ReadsInMemory
         The reads.
     outputs : tuple of OutputTarget
-        The file for the alignments, if they go to one.
+        The files for the alignments; empty if they stay in memory.
     seed_length : int or None
-        The length of the shortest matches that are looked for; None to choose it from the length of
-        the first reads.
+        The minimum length of seeds; None to choose it from the length of the first reads.
     insert_sizes : InsertSizes or None
-        The sizes of templates; None to estimate them from the first pairs.
+        The insert sizes; None to estimate them from the first pairs.
     orientation : str or None
-        How mates lie to each other (`insert_size.ORIENTATIONS`); None to see it by the first pairs,
-        or for mates that face each other if their sizes are given.
+        The orientation of mates (`insert_size.ORIENTATIONS`); None for that of the first pairs, or
+        for mates that face each other if `insert_sizes` is given.
     costs : Costs
-        The scores.
+        The scores of alignments.
     min_score : int
-        The least score of an alignment that is reported.
+        The minimum score of a reported alignment.
     unpaired : int
         The penalty of mates that are not a proper pair.
     max_secondary : int
-        The most secondary alignments of a read.
+        The maximum number of secondary alignments of a read.
     max_alternatives : int
-        The most places in the tag XA of an alignment; 0 for no such tag. If it is not 0,
-        `max_secondary` is.
+        The maximum number of hits in the XA tag of an alignment; 0 for no XA tag. One of this and
+        `max_secondary` is 0.
     memory : int or None
-        The most memory for the reference and its tables; None for half of what is free.
+        The memory limit for the reference and its tables; None for half of the free memory.
     read_group : ReadGroup or None
-        The read group of all reads; or of those whose files have none.
+        The read group of all reads, or of those whose files have none.
     keeps_groups : bool
-        Whether the read groups in headers of the reads stay.
+        Whether to keep the read groups in the headers of the input.
     comments : bool
         Whether the comments of FASTA and FASTQ are tags.
     sort : SortOptions or None
-        What is done with all alignments before they are written.
+        How to sort alignments and flag duplicates; None for the order of the reads.
     gpu_compression : bool
         Whether the device that searches compresses the output.
     refuses_long : bool
         Whether a read that is too long to be mapped is an error; otherwise it stays unmapped.
     max_occurrences : int
-        Where a read has more matches on a strand, its rarest seeds are chosen.
+        If a read has more matches on a strand, only its rarest seeds are used.
     style : RecordStyle
         How alignments are written.
     ignore_alt : bool
-        Whether contigs that are in the file of bwa-kit beside the reference are like all others.
+        Whether to treat contigs in the ``.alt`` file of bwa-kit next to the reference like others.
     circular : sequence of str
         The names of circular records of the reference, ``all`` for all records.
     unmapped : tuple of OutputTarget
-        The file of the reads without a place, as FASTQ; or one for each mate.
+        The FASTQ file of the unmapped reads; or one for each mate.
     block_size : int or None
-        About how many bases a block of reads has; None to choose it.
+        The approximate bases of a block of reads; None to choose it.
     """
 
     sources: tuple[ReadSource, ...]
@@ -162,7 +161,7 @@ class MapOptions(RunOptions):
 
     def mapping(self, seed_length: int, by_windows: bool) -> MappingOptions:
         """Return how reads are mapped."""
-        # All seeds are used if other hits are wanted, too.
+        # Secondary and alternative hits need all seeds.
         max_hits = self.max_alternatives or self.max_secondary
         return MappingOptions(
             seed_length,
@@ -177,7 +176,7 @@ class MapOptions(RunOptions):
 
 
 def _refuse_alternative_contigs(reference_path: str, are_ignored: bool) -> None:
-    """Refuse a reference with a file of alternative contigs, unless that is ignored."""
+    """Refuse a reference with a file of alternative contigs, unless the file is ignored."""
     path = reference_path + ".alt"
     if not are_ignored and os.path.exists(path):
         text = f"'{path}' names alternative contigs, and map does not prefer others to them"

@@ -1,7 +1,7 @@
 """Maps reads: reads in, alignments out.
 
-One thread reads the reads in blocks. A thread of a pool searches a block for its matches, maps it,
-and lays out its alignments; the main thread writes them in the order of the reads.
+One thread reads the reads in blocks. A thread of a pool searches the matches of a block, maps it,
+and formats its alignments; the main thread writes them in the order of the reads.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ BOTH_STRANDS: Final = (Strand.FORWARD, Strand.REVERSE)
 
 BLOCK_BASES: Final = 1 << 24
 THREADS_OF_LARGE_BLOCKS: Final = 16
-"""The bases of a block of reads, if there are enough of them, and from how many threads on it has
-twice as many. A block takes so long to map that threads seldom wait for the lock of the
-interpreter; the more threads there are, the more often they do."""
+"""The bases of a block of reads, if there are enough reads, and the number of threads from which on
+it has twice as many bases. A block takes so long to map that threads seldom wait for the lock of
+the interpreter; with more threads, they wait more often."""
 
 UNKNOWN_READ_BASES: Final = 10**9
-"""The bases of reads that are expected where nothing is known of them."""
+"""The expected bases of the reads if their size is unknown."""
 
 
 def run(options: MapOptions, context: RunContext) -> None:
@@ -96,12 +96,12 @@ def run(options: MapOptions, context: RunContext) -> None:
         reads = stack.enter_context(job.read_stream(reading))
         source = open_source(options, context, reading, True, takes_circles=True)
         checksums = job.start_checksums(source)
-        # A device has started meanwhile.
+        # A device has started in the meantime.
         backend = opening.result()
         compressor = None
         if options.gpu_compression:
             compressor = compressor_on_device(backend, stats, stack)
-        # The same reads decide on seeds, however the input is cut into blocks.
+        # The same reads choose the seed length, however the input is cut into blocks.
         first = reads.first_templates(TEMPLATES_OF_LENGTHS)
         mapping = job.mapping(job.open_search(source, job.plan_passes(source, first), backend))
         sizes = job.pair_sizes(reads, mapping)
@@ -122,7 +122,7 @@ def most_block_bases(threads: int) -> int:
 
 
 class MapJob:
-    """The steps that prepare the mapping of reads, in files or in memory."""
+    """The steps that prepare the mapping of reads from files or from memory."""
 
     def __init__(self, options: MapOptions, context: RunContext) -> None:
         self._options = options
@@ -149,7 +149,7 @@ class MapJob:
         return ReadStream(reader, context.stats, self._done.read)
 
     def mapping_options(self, first: Sequence[ReadBlock], shortest: int) -> MappingOptions:
-        """Return how the first pass maps, with an index that finds matches of `shortest` bases."""
+        """Return the options of the first pass; the index finds matches of `shortest` bases."""
         options = self._options
         length = choose_seed_length(
             options.seed_length, first, shortest, options.reference_path, self._context.warn
@@ -174,34 +174,34 @@ class MapJob:
         return ReadMapping(search, self._context, self._done, self._options.memory is not None)
 
     def pair_sizes(self, reads: ReadStream[ReadBlock], mapping: ReadMapping) -> PairSizes:
-        """Return the sizes of templates: those of the user, or an estimate for each library."""
+        """Return the insert sizes: those of the user, or an estimate for each library."""
         estimate = LibraryEstimate(self._options, reads, mapping.template_sizes)
         return PairSizes.of_libraries(estimate.libraries(self._context), self._options.unpaired)
 
 
 class Passes(NamedTuple):
-    """How the first pass maps, and the length of the shortest matches of the second one."""
+    """The options of the first pass, and the minimum match length of the second one."""
 
     first: MappingOptions
     second_length: int
 
 
 class FileJob(MapJob):
-    """The steps that prepare the mapping of reads to a reference in a file, into a file."""
+    """The steps that prepare the mapping of reads to a reference file, with output to files."""
 
     def start_checksums(self, source: Reference | IndexFile) -> Future[Sequence[str]]:
-        """Begin to compute the checksums of the records of the reference, unless it has them."""
+        """Begin to compute the checksums of the records of the reference, unless they are known."""
         path = self._options.reference_path
 
         def find() -> Sequence[str]:
-            # An index file has the bases, but not all letters.
+            # An index file has the bases, but not the letters for several bases.
             known = isinstance(source, IndexFile) or bytes_of_files([path]) is None
             return reference_of(source).checksums if known else record_checksums(path)
 
         return self._context.executor.submit(find)
 
     def plan_passes(self, source: Reference | IndexFile, first: Sequence[ReadBlock]) -> Passes:
-        """Choose the lengths of matches by the first reads."""
+        """Choose the minimum match lengths of both passes from the first reads."""
         options, context = self._options, self._context
         shortest = shortest_seed(source) if isinstance(source, IndexFile) else 1
         mapping = self.mapping_options(first, shortest)
@@ -242,7 +242,7 @@ class FileJob(MapJob):
         return self.search(index, backend, passes.first, second_length)
 
     def _groups_of(self, reads: ReadStream[ReadBlock]) -> tuple[ReadGroup | None, Sequence[bytes]]:
-        """Return the read group of the run, if reads may need it, and the lines of other ones."""
+        """Return the read group of the run, if reads may need it, and the lines of the others."""
         options, lines = self._options, reads.reader.read_groups
         own = options.read_group
         if not lines or own is None:
@@ -259,7 +259,7 @@ class FileJob(MapJob):
         checksums: Sequence[str] = (),
         compressor: Compressor | None = None,
     ) -> OutputContext:
-        """Return the context of the files of alignments, as soon as a block is read."""
+        """Return the context of the output files, as soon as a block is read."""
         options = self._options
         own, lines = self._groups_of(reads)
         reference = reference_of(source)
@@ -288,7 +288,7 @@ class FileJob(MapJob):
     def open_sink(
         self, facts: OutputContext, files: list[OutputFile], stack: ExitStack
     ) -> AlignmentSink[Any]:
-        """Return the sink of alignments, the index of a sorted BAM, and unmapped reads."""
+        """Return the sink of alignments, of the index of a sorted BAM, and of unmapped reads."""
         indexes, stats = self.open_indexes(facts.reference, stack), self._context.stats
         outputs, unmapped = self._options.outputs, self._options.unmapped
         sink = open_sink(outputs, files[: len(outputs)], facts, stats, RowKind.READS, indexes)
@@ -342,10 +342,9 @@ class MappedReads:
 
 
 def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) -> Compressor:
-    """Return a compressor to bgzf on the device of a backend, whose memory the stack frees.
+    """Return a bgzf compressor on the device of a backend; the stack frees its memory.
 
-    It raises `OptionError` if the backend has no device, and `LibraryError` if nvCOMP does not
-    work.
+    Raise `OptionError` if the backend has no device, and `LibraryError` if nvCOMP does not work.
     """
     if backend.name != "cuda":
         raise OptionError("gpu_compression", f"needs a GPU, and the backend is '{backend.name}'")
@@ -363,17 +362,17 @@ def compressor_on_device(backend: Backend[Any], stats: Stats, stack: ExitStack) 
 
 
 TEMPLATES_OF_LENGTHS: Final = 1 << 16
-"""The first templates whose lengths choose the length of seeds."""
+"""The number of first templates whose lengths choose the seed length."""
 
 SHORT_READS: Final = 0.1
-"""The share of the first reads that may be shorter than the length that seeds are chosen for."""
+"""The share of the first reads that may be shorter than the length for which seeds are chosen."""
 
 LEAST_MAPPED: Final = 30
-"""Shorter reads have no alignment with the usual scores, and say nothing about the others."""
+"""Shorter reads cannot align with the default scores, so they do not count."""
 
 
 def shortest_seed(file: IndexFile) -> int:
-    """Return the length of the shortest matches that an index file finds."""
+    """Return the minimum length of the matches that an index file finds."""
     header = file.header
     if header.search != KmerOptions.search:
         raise OptionError(
@@ -385,7 +384,7 @@ def shortest_seed(file: IndexFile) -> int:
 
 
 def usual_length(first: Iterable[ReadBlock]) -> int:
-    """Return the bases that all but a few of some reads have at least; 0 if there are none.
+    """Return the `SHORT_READS` quantile of read lengths; 0 if there are no reads.
 
     Seeds for the median would lose the shorter half of reads whose lengths differ much.
     """
@@ -395,7 +394,7 @@ def usual_length(first: Iterable[ReadBlock]) -> int:
 
 
 def _mapped_lengths(block: ReadBlock) -> Int64Array:
-    """Return the lengths of the reads that are searched with all of their bases."""
+    """Return the lengths of the reads of which all bases are searched."""
     lengths, written = np.diff(block.offsets), np.diff(block.as_written.offsets)
     mapped: Int64Array = lengths[lengths == written]
     return mapped
@@ -410,8 +409,8 @@ def choose_seed_length(
 ) -> int:
     """Return the minimum length of seeds: that of the user, or one that suits the reads.
 
-    `shortest` is that of the matches that the index finds, 1 if it is not made yet; a warning names
-    its file if these reads want shorter ones.
+    `shortest` is the minimum match length of the index, 1 if it is not built yet; a warning names
+    the file `name` if these reads need shorter seeds.
     """
     if asked is not None:
         if asked < shortest:

@@ -2,8 +2,8 @@
 
 A read needs all of its matches before a place is chosen. If the index has several groups, reads are
 searched on each group, and temporary files keep their matches (`block_search_loop`): first the
-pairs from which the sizes of templates are estimated, then all reads, then those of the second
-pass. What comes of it is the same as with one group.
+pairs for the estimate of insert sizes, then all reads, then those of the second pass. The output is
+the same as with one group.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from mummergpu.sequence.mems import BlockMems, match_count
 Result = TypeVar("Result")
 
 Prepare = Callable[[ReadBlock, AlignmentColumns], Result]
-"""What is made of the alignments of a block; threads of the pool call it."""
+"""Makes the result of a block from its alignments; threads of the pool call it."""
 
 MOST_ROWS: Final = 1 << 22
-"""The most matches of the reads that a thread maps at a time. Each may become a candidate, which
-takes some 70 bytes."""
+"""The most matches of the reads that a thread maps at a time. Each may become a candidate of about
+70 bytes."""
 
 CANDIDATES_BYTES: Final = 256 << 20
 CANDIDATES_BYTES_PER_THREAD: Final = 16 << 20
 CANDIDATE_BYTES: Final = 8 + 4 * NUMBERS
-"""Where the memory of a run is limited, the candidates of all threads take so much together, unless
-a thread that is alone needs more: half of what a run may take besides its limit (`memory`)."""
+"""If the memory of a run is limited, all candidates take at most `CANDIDATES_BYTES` and the second
+number per thread, half of the allowance beyond the limit (`memory`); a lone task may take more."""
 
 _STRANDS: Final = 2
 
@@ -55,15 +55,15 @@ FoundAgain = tuple[ReadBlock, BlockMems]
 
 
 class MemoryGate:
-    """Has tasks wait while what they are about to take does not fit beside what others have.
+    """Makes tasks wait until the memory that they need is free.
 
-    A task that takes more than there is waits until it is alone. So no task waits for one that has
+    A task that needs more than the whole waits until it is alone. So no task waits for one that has
     not begun.
 
     Parameters
     ----------
     size : int or None
-        How much there is, in any unit; None for no bound.
+        The total, in any unit; None for no limit.
     """
 
     def __init__(self, size: int | None) -> None:
@@ -73,7 +73,7 @@ class MemoryGate:
 
     @contextmanager
     def taken(self, size: int) -> Generator[None]:
-        """Take a part while the ``with`` block runs, as soon as it is there."""
+        """Wait until `size` is free, and hold it while the ``with`` block runs."""
         if self._size is None:
             yield
             return
@@ -101,7 +101,7 @@ class SpilledAlignments(SpilledQueries):
         self.write(*doubtful.candidates)
 
     def read_alignments(self) -> Iterator[FirstPass]:
-        """Yield what has been written, starting with the first block."""
+        """Yield all blocks with their alignments, starting with the first."""
         self.rewind()
         for index in range(self.block_count):
             block = self._read_block(index)
@@ -137,9 +137,9 @@ class ReadMapping:
     def template_sizes(
         self, parts: Sequence[ReadBlock], groups: Sequence[bytes]
     ) -> list[Int64Array]:
-        """Return the sizes of the templates of pairs (`insert_size.measure_templates`).
+        """Return the insert sizes of pairs (`insert_size.measure_templates`).
 
-        Their numbers become those of their libraries (`ReadBlock.libraries`).
+        Library numbers are those of `ReadBlock.libraries`.
         """
 
         def measure(block: QueryBlock, mems: BlockMems) -> Int64Array:
@@ -155,10 +155,9 @@ class ReadMapping:
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
     ) -> Generator[Result]:
-        """Map all reads, and yield what `prepare` returns of their alignments, in order.
+        """Map all reads, and yield the results of `prepare` in order.
 
-        A block may come in parts. A thread of the pool calls `prepare` with a block and its
-        alignments.
+        A thread of the pool calls `prepare` with a block, or a part of one, and its alignments.
         """
         blocks = sizes.reverse_complemented(blocks)
         if not self._is_whole and self._search.second is not None:
@@ -179,7 +178,7 @@ class ReadMapping:
 
     @contextmanager
     def _mapping_of(self, mems: BlockMems) -> Generator[None]:
-        """Wait until there is memory for the candidates of matches; then the time counts."""
+        """Wait for memory for the candidates of the matches, then time the mapping."""
         with self._candidates.taken(match_count(mems)), self._context.stats.stage("mapping"):
             yield
 
@@ -201,9 +200,9 @@ class ReadMapping:
         first: SpilledAlignments,
         again: SpilledQueries,
     ) -> int:
-        """Map all reads by the matches of the first pass, and write what comes of it to files.
+        """Map all reads by the matches of the first pass, and write their alignments to `first`.
 
-        `again` receives the reads that are mapped again; returned are their bases.
+        `again` receives the reads to map again; their number of bases is returned.
         """
 
         def map_once(block: QueryBlock, mems: BlockMems) -> FirstPass:
@@ -211,7 +210,7 @@ class ReadMapping:
             with self._mapping_of(mems):
                 return reads, *self._mapper.map_once(reads, mems, sizes)
 
-        # This thread writes the blocks in their order, while others map the next ones.
+        # This thread writes the blocks in order, while others map the next ones.
         bases = 0
         search, progress = self._search.first, self._progress
         with closing(self._searched(search, blocks, map_once, progress)) as results:
@@ -245,12 +244,12 @@ class ReadMapping:
         sizes: PairSizes,
         prepare: Prepare[Result],
     ) -> Generator[Result]:
-        """Yield what is prepared of all blocks, with the alignments of the second pass."""
+        """Yield the results of all blocks, with the alignments of the second pass."""
 
         def map_and_prepare(task: tuple[FirstPass, list[FoundAgain]]) -> Result:
             (block, columns, doubtful), found = task
             begin = 0
-            # The reads of a block may have been searched in parts; so are they mapped.
+            # Reads of a block that were searched in parts are mapped in the same parts.
             for reads, mems in found:
                 some = doubtful.part(begin, begin + reads.query_count)
                 begin += reads.query_count
@@ -271,9 +270,9 @@ class ReadMapping:
         progress: QueryProgress,
         fused: FusedSearch[Result] | None = None,
     ) -> Generator[Result]:
-        """Search blocks on all groups; yield what is prepared of each with all of its matches.
+        """Search blocks on all groups; yield the result of each with all of its matches.
 
-        A search begins with the group at which the search before has ended: it is loaded already.
+        A search begins with the group with which the previous search ended: it is loaded already.
         """
         count = self._search.group_count
         order = range(count)[::-1] if self._begins_at_last else range(count)
@@ -289,7 +288,7 @@ class ReadMapping:
 def _with_second(
     first: SpilledAlignments, second: Iterator[FoundAgain]
 ) -> Iterator[tuple[FirstPass, list[FoundAgain]]]:
-    """Yield all blocks with what both passes found; the reads of a block may come in parts."""
+    """Yield all blocks with the results of both passes; the second ones may come in parts."""
     for block, columns, doubtful in first.read_alignments():
         found: list[FoundAgain] = []
         left = doubtful.numbers.size
@@ -297,5 +296,5 @@ def _with_second(
             found.append(next(second))
             left -= found[-1][0].query_count
         yield (block, columns, doubtful), found
-    # Only when it is asked for more does the search record that the last reads are done.
+    # The search records the last reads as done only when the next result is requested.
     assert next(second, None) is None

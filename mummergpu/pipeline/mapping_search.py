@@ -1,6 +1,6 @@
 """Loads the groups of an index for both passes of mapping, and searches them.
 
-The second pass looks for shorter matches of few reads.
+The second pass finds shorter matches of a few reads.
 """
 
 from __future__ import annotations
@@ -36,41 +36,41 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 SECOND_MATCHES: Final = 512
-"""Where a read has more matches on a strand in the second pass, those of rare windows alone count:
-others say little, and would take most of the time."""
+"""If a read has more matches on a strand in the second pass, only those of rare windows count: the
+others are hardly informative, and would take most of the time."""
 
 SECOND_DISTANCE: Final = 4
-"""The bases from one window of the second pass to the next. They overlap, so that more differences
-leave one whole."""
+"""The distance in bases between windows of the second pass. They overlap, so that one window stays
+free of differences in reads with more of them."""
 
 
 def pages_of_first_pass(
     pages: Sequence[KmerPage], options: MappingOptions, is_whole: bool
 ) -> list[KmerPage]:
-    """Return pages in which a search looks for the windows of a read, and chooses seeds.
+    """Return pages in which a search looks up only the windows of a read, and chooses seeds.
 
-    A read of n bases with e edits matches its place in one of any ``e + 1`` windows as a whole. So
-    a few k-mers for each window find all placements with so few edits, though not all matches.
-    Matches may count wherever they begin instead.
+    Of any ``e + 1`` disjoint windows, a read with e edits matches its place in at least one whole
+    window. So a few k-mers for each window find all placements with e edits, though not all
+    matches. Without windows (`by_windows`), matches may begin anywhere.
     """
     window = options.seed_length if options.by_windows else None
     most = options.max_occurrences
     if is_whole or most is None:
         return [replace(page, window_bases=window, max_matches=most) for page in pages]
-    # Which seeds are rare is known when all matches of all pages are.
+    # Rare seeds are known only after all pages have been searched.
     return list(pages)
 
 
 def length_of_second_pass(first: int, shortest: int) -> int:
-    """Return the length of the shortest matches of the second pass, of an index's `shortest`.
+    """Return the minimum match length of the second pass; the index finds at least `shortest`.
 
-    It is that of the first pass if there is no use for a second one.
+    It is that of the first pass if a second pass is of no use.
     """
     return min(max(second_seed_length(first), shortest), first)
 
 
 class SecondSearch:
-    """Looks for the matches of the second pass, of at least `length` bases, on the processor."""
+    """Finds the matches of the second pass, of at least `length` bases, on the processor."""
 
     def __init__(self, reference: Reference, length: int, stats: Stats, is_whole: bool) -> None:
         self._backend = KmerCpuBackend(stats)
@@ -99,7 +99,7 @@ class SecondSearch:
         self._backend.release_pages()
 
     def chosen(self, mems: BlockMems, part: ReadBlock) -> BlockMems:
-        """Return the matches that count, of those that were found on all pages."""
+        """Return the matches that count among those found on all pages."""
         if self._is_whole:
             return mems
         by = ChosenBy(self._length, SECOND_DISTANCE, SECOND_MATCHES)
@@ -113,7 +113,7 @@ class SecondSearch:
 
 
 class CandidateSearch(Generic[Result]):
-    """Has candidates found on a device, and maps the reads to them."""
+    """Finds candidates on a device, and maps the reads to them."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class CandidateSearch(Generic[Result]):
 
     def suits(self, block: QueryBlock) -> bool:
         """Return whether the device can find the candidates of a block."""
-        # The device knows the sizes of one library, and no circular records.
+        # The device handles only one library and no circular records.
         return (
             self._backend.hands_over
             and self._mapper.is_linear
@@ -159,10 +159,9 @@ class CandidateSearch(Generic[Result]):
 class MappingSearch:
     """Loads one group of pages after the other, for the searches of both passes.
 
-    `first` searches the loaded pages for the matches of the first pass, and `second` for those of
-    the second pass; it is None if the first pass has matches of `second_length` already.
-    `kept_pages` are the pages of the only group if they stay in memory, and the backend has loaded
-    them.
+    `first` finds the matches of the first pass on the loaded pages, and `second` those of the
+    second pass; it is None if the first pass already finds matches of `second_length`. `kept_pages`
+    are the pages of the only group if they stay in memory and the backend has loaded them.
     """
 
     def __init__(
@@ -220,7 +219,7 @@ class MappingSearch:
         self._loaded = number
 
     def mapper(self) -> BlockMapper:
-        """Return the mapper of reads: in both passes if all pages can be loaded together."""
+        """Return the mapper of reads; it maps in both passes if all pages fit into memory."""
         find_more = None
         if self.second is not None and self.group_count == 1:
             find_more = self.second.find_mems
@@ -232,7 +231,7 @@ class MappingSearch:
         sizes: PairSizes,
         prepare: Callable[[ReadBlock, AlignmentColumns], Result],
     ) -> FusedSearch[Result] | None:
-        """Return the seeding of a device, or None if the backend hands over no matches there."""
+        """Return the device's seeding, or None if the backend keeps no matches on a device."""
         backend = self._backend
         if not (isinstance(backend, ResidentBackend) and backend.hands_over):
             return None

@@ -75,7 +75,7 @@ def run(
         opening = job.start_to_open(stack)
         check_targets(options.outputs, options.picture)
         reading = stack.enter_context(ReadingThreads(options.threads))
-        # Queries are read ahead from here on, beside the reference and the pages.
+        # From here on, queries are read while the reference is read and the pages are built.
         queries = stack.enter_context(job.query_stream(reading))
         source = open_source(options, context, reading)
         reference = reference_of(source)
@@ -90,7 +90,7 @@ def run(
         stack.callback(sink.close)
         found = MatchWriter(options, reference, sink, context.stats)
         row_format = found.row_format(len(index.groups))
-        # Its own memory bounds what a device finds at once.
+        # For a device, its own memory limits the matches per step.
         is_limited = options.index.memory is not None and backend.name == "cpu"
         max_rows = MOST_ROWS_IF_LIMITED if is_limited else UNBOUNDED
         search = opened.block_search(options.search, row_format, job.done.searched, max_rows)
@@ -104,10 +104,10 @@ def run(
         with closing(results):
             for prepared in results:
                 found.write(prepared)
-                # Else the text of this block would stay while the next one is waited for.
+                # Otherwise the text of this block would stay in memory until the next one comes.
                 del prepared
         found.finish()
-        # All tasks are done. The threads end before this does, for the sake of programs in Python.
+        # All tasks are done. The threads end before `run` returns, for Python programs.
         context.executor.shutdown()
 
 
@@ -122,7 +122,7 @@ class MatchJob:
         self.done = QueryProgress(context.progress.tell, len(options.search.strands))
 
     def _choose_device(self) -> DeviceOptions:
-        """Return the options of the backend, with the backend that is probably the fastest."""
+        """Return the device options, with the backend that is expected to be the fastest."""
         device = self._options.device
         name = backend_of_search(self._options)
         if name == device.backend:
@@ -184,7 +184,7 @@ class MatchJob:
 
 
 class TextSearch(Generic[Result]):
-    """Prepares the text that a backend makes of the matches (`FusedSearch`)."""
+    """Prepares the text of matches that a backend has formatted (`FusedSearch`)."""
 
     def __init__(
         self, search: BlockSearch, prepare: Callable[[QueryBlock, BlockText], Result]
@@ -193,7 +193,7 @@ class TextSearch(Generic[Result]):
         self._prepare = prepare
 
     def suits(self, block: QueryBlock) -> bool:
-        """Return whether the backend makes the text of a block."""
+        """Return whether the backend can format the matches of a block."""
         return self._search.makes_text(block)
 
     def prepared(self, block: QueryBlock) -> tuple[Result] | None:
@@ -203,7 +203,7 @@ class TextSearch(Generic[Result]):
 
 
 class MatchWriter:
-    """Passes the matches of blocks on; any thread prepares them, one thread writes them."""
+    """Writes the matches of blocks; any thread prepares them, one thread writes them."""
 
     def __init__(
         self, options: MatchOptions, reference: Reference, sink: MatchSink[Any], stats: Stats
@@ -214,9 +214,9 @@ class MatchWriter:
         self._summary = _new_summary(options, reference, stats)
 
     def row_format(self, group_count: int) -> RowFormat | None:
-        """Return the format of text that a backend may make, None if columns are needed.
+        """Return the text format that a backend may write itself; None if columns are needed.
 
-        Filters need columns, and so does a merge of the matches on several groups.
+        Filters need columns, and so does merging the matches on several groups.
         """
         if self._uniqueness is not Uniqueness.ALL or group_count > 1:
             return None
@@ -231,7 +231,7 @@ class MatchWriter:
         return self._sink.prepare(block, mems)
 
     def prepare_text(self, block: QueryBlock, text: BlockText) -> Any:
-        """Prepare text that a backend has made; any thread may call this."""
+        """Prepare text that a backend has formatted; any thread may call this."""
         self._stats.add(matches=text.count)
         if self._summary is not None:
             self._summary.add(block, text.mems)
@@ -249,7 +249,7 @@ class MatchWriter:
 
 
 def summary_bytes(options: MatchOptions, reference: Reference) -> int:
-    """Return the memory of the summary of the matches, if the options ask for one."""
+    """Return the bytes of the summary of the matches, 0 if the options ask for none."""
     if not options.summary:
         return 0
     from mummergpu.matching import summary
@@ -258,7 +258,7 @@ def summary_bytes(options: MatchOptions, reference: Reference) -> int:
 
 
 def filter_mems(mems: BlockMems, uniqueness: Uniqueness, stats: Stats) -> BlockMems:
-    """Return the matches that are as unique as the user asks."""
+    """Return the matches that pass the uniqueness filter."""
     if uniqueness is Uniqueness.ALL:
         return mems
     with stats.stage("coords_to_buffers"):

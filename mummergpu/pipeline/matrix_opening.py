@@ -32,7 +32,7 @@ def open_matrix(
 ) -> OpenMatrix:
     """Return the aligner of whole sequences; one thread may use it at a time.
 
-    ``auto`` takes a GPU wherever there is one. The stack closes a device.
+    ``auto`` takes a GPU if there is one. The stack closes a device.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def _on_processor(method: AlignmentMethod, costs: Costs, context: RunContext) ->
 
 
 def free_temporary_bytes() -> int:
-    """Return the bytes for which there is room in the folder of temporary files."""
+    """Return the free bytes in the folder of temporary files."""
     return shutil.disk_usage(tempfile.gettempdir()).free
 
 

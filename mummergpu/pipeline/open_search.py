@@ -1,7 +1,4 @@
-"""Opens what a run searches: the reference or its index file, and the backend.
-
-An index and its backend serve one run, or stay in memory for many.
-"""
+"""Opens the reference or its index file, and the backend, for one run or for many."""
 
 from __future__ import annotations
 
@@ -32,8 +29,8 @@ from mummergpu.pipeline.progress import PageProgress
 from mummergpu.runtime.progress import Phase, Work
 
 THREADS_AT_DEVICE: Final = 4
-"""The threads that wait for a device at any time: one for each block that it searches at once, and
-one for the next block."""
+"""The threads that wait for a device at any time: one for each block that it searches at the same
+time, and one for the next block."""
 
 
 def start_to_open(
@@ -43,7 +40,7 @@ def start_to_open(
     device: DeviceOptions,
     max_block_bases: int = LARGEST_BLOCK,
 ) -> Future[Backend[Any]]:
-    """Open the backend in a thread, as a device takes as long as reading a reference.
+    """Open the backend in a thread: opening a device takes as long as reading a reference.
 
     The stack closes the backend, and ends the executor of the context. `max_block_bases` is the
     size of the largest block that a device searches at once.
@@ -58,7 +55,7 @@ def start_to_open(
 
 
 def waiting_threads(device: DeviceOptions) -> int:
-    """Return how many more threads keep all processors busy if some wait for a device."""
+    """Return how many extra threads keep all processors busy while some wait for a device."""
     if device.backend != "cpu":
         from mummergpu.cuda.driver import driver_facts
 
@@ -68,7 +65,7 @@ def waiting_threads(device: DeviceOptions) -> int:
 
 
 def _close_if_opened(opening: Future[Backend[Any]]) -> None:
-    """Close a backend that a thread has opened, unless it failed to."""
+    """Close a backend that a thread has opened, unless opening failed."""
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
@@ -80,7 +77,7 @@ def open_source(
     wants_checksums: bool = False,
     takes_circles: bool = False,
 ) -> Reference | IndexFile:
-    """Read the reference or open its index file; verify the index file if the user asks for it.
+    """Read the reference or open its index file; verify the index file if requested.
 
     `wants_checksums` is that of `read_reference`; `takes_circles` allows an index with circular
     records.
@@ -110,7 +107,7 @@ def open_source(
 
 
 def reference_of(source: Reference | IndexFile) -> Reference:
-    """Return the reference as its file has it, also that of an index file."""
+    """Return the reference as in its file, also for an index file."""
     return source.original if isinstance(source, IndexFile) else source
 
 
@@ -160,9 +157,9 @@ class OpenSearch:
     backend : Backend
         The backend.
     search_length : int
-        The fewest bases of a match that the backend finds.
+        The minimum length of a match that the backend finds, in bases.
     kept : KeptIndex or None
-        The same index if it serves other searches, too; None for an index of one run.
+        The index, if it serves other searches, too; None for an index of one run.
     is_loaded : bool
         Whether the backend has the pages of the only group of a kept index.
     lock : threading.RLock
@@ -179,14 +176,14 @@ class OpenSearch:
     def load_group(
         self, number: int, context: RunContext, ready: PageProgress | None = None
     ) -> None:
-        """Load a group of pages into the backend, unless it has it.
+        """Load a group of pages into the backend, unless it is loaded already.
 
-        `ready` learns which pages are built.
+        `ready` is notified of each built page.
         """
         with self.lock:
             if self.is_loaded:
                 return
-            # Not kept: a circle of references would hold the index until a garbage collection.
+            # Not kept: a reference cycle would hold the index until a garbage collection.
             work = context.build_work(ready)
             if self.kept is not None and self.kept.has_one_group:
                 pages = self.kept.bring_in(work)
@@ -206,8 +203,8 @@ class OpenSearch:
     ) -> BlockSearch:
         """Return the search of a block of queries on the loaded pages.
 
-        `max_rows` is the most matches of a part of a long query to hold, if the options let others
-        than unique ones be left out.
+        `max_rows` limits the matches held for a part of a long query, if the options drop those
+        that are not unique.
         """
         is_bounded = max_rows < UNBOUNDED and options.uniqueness is not Uniqueness.ALL
         codes, strands = self.index.reference.codes, options.strands
@@ -219,7 +216,7 @@ class OpenSearch:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Let no other search change the pages, if a search has to change them."""
+        """Lock the pages if a search has to change them."""
         if self.kept is not None and self.kept.has_one_group:
             yield
             return

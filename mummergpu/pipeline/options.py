@@ -1,4 +1,4 @@
-"""The options of a search and of making an index; they check themselves when they are made."""
+"""The options of a search and of making an index; they are checked on construction."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class MatchOptions(RunOptions):
     outputs : tuple of OutputTarget
         The files for the matches, each in its format.
     index : IndexOptions
-        How to build the index of the reference; for an index file, what it holds.
+        How to build the index of the reference; for an index file, how it was built.
     search : SearchOptions
         Which matches to find.
     style : TextStyle
@@ -85,7 +85,7 @@ class MatchOptions(RunOptions):
     picture : PictureStyle
         What pictures of the matches show, and how.
     summary : bool
-        Whether to count what the matches cover, how long they are, and which queries have one.
+        Whether to summarize covered bases, match lengths, and queries with a match.
     """
 
     query_paths: tuple[str, ...]
@@ -129,7 +129,7 @@ class BuildOptions:
     any_letters : bool
         Whether to accept records that are not DNA or RNA, such as proteins.
     circular : sequence of str
-        The names of circular records, ``all`` for all: reads can be mapped to the index, no more.
+        The names of circular records, ``all`` for all: the index then serves only to map reads.
     """
 
     reference_path: str

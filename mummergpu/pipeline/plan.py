@@ -21,7 +21,7 @@ from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.words import pluralize
 
 BLOCKS_OF_THREAD: Final = 4
-"""Number of blocks of queries for each thread, if that makes the blocks large enough."""
+"""The number of blocks of queries per thread, if the blocks are large enough then."""
 
 SMALLEST_PART_OF_BLOCK: Final = 8
 """The smallest block size is the largest block size divided by this number."""
@@ -38,14 +38,14 @@ def plan_index(
     """Divide the reference into pages, and the pages into groups; build no page yet.
 
     The same source, options and free memory give the same plan. `threads` pages are built at the
-    same time. `device_memory` limits the pages that a device holds at once. `query_bases` is about
-    the number of bases on all searched strands. `other_bytes` of the memory limit are not for the
-    index.
+    same time. `device_memory` limits the pages that a device holds at once. `query_bases` is the
+    approximate number of bases on all searched strands. `other_bytes` are the part of the memory
+    limit that is not for the index.
 
     Raises
     ------
     OptionError
-        If the index file does not fit the options, or pages or the memory limit are of a wrong
+        If the index file contradicts the options, or if pages or the memory limit have a wrong
         size.
     """
     whole = MemoryBudget.of(options.memory, device_memory)
@@ -69,7 +69,7 @@ def plan_storable_index(
     index = _storable_index(source, options, budget, threads, UNKNOWN_QUERY_BASES)
     index.check_memory(budget, threads)
     if isinstance(index, KmerIndex):
-        # Reads may be mapped to it later.
+        # Reads may be mapped to this index later.
         index.chooses_seeds = True
     return index
 
@@ -77,10 +77,10 @@ def plan_storable_index(
 def minimizers_beside(
     stored: StorableIndex[Any], options: IndexOptions, budget: MemoryBudget, query_bases: int
 ) -> ReferenceIndex[Any] | None:
-    """Return the plan of minimizers of a reference that has an index already, or None.
+    """Return the plan of a minimizer index for a reference that already has an index, or None.
 
-    None if other matches than unique ones are wanted, or if the search of the index is expected to
-    be done before a table of minimizers is built and searched.
+    None if matches that are not unique are wanted, too, or if the search of the existing index is
+    expected to end before a table of minimizers is built and searched.
     """
     if not isinstance(stored, KmerIndex):
         return None
@@ -123,7 +123,7 @@ def _storable_index(
         planned.only_unique = kind.unique_strands > 0
         planned.chooses_seeds = kind.chooses_seeds
         return planned
-    # The k-mer search does not need the modules of the trees.
+    # Imported here: the k-mer search does not need the modules of the trees.
     from mummergpu.index.tree_index import TreeIndex
 
     return TreeIndex.plan(reference, kind, length, budget, threads)
@@ -154,8 +154,8 @@ def choose_block_size(
 ) -> int:
     """Return the approximate number of bases in a block of queries.
 
-    That is what is `asked`, or the best size of the backend, or less if there are few queries, so
-    that every thread gets some blocks.
+    It is `asked` if given; otherwise the best size of the backend, or less if there are few
+    queries, so that every thread gets some blocks.
     """
     if asked is not None:
         return asked

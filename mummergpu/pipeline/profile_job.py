@@ -1,4 +1,4 @@
-"""What searches with profiles and scans have in common: proteins in blocks, and their filters."""
+"""The common part of profile searches and scans: proteins in blocks, and their filters."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 Block = TypeVar("Block")
 
 _WORTH_CELLS: Final = 4e10
-"""The cells for each thread from which on ``auto`` opens a device: some seconds of a processor. A
-device takes about one to open."""
+"""The cells per thread from which on ``auto`` opens a device: some seconds on a processor. To open
+a device takes about one second."""
 
 
 class ProfileDevice:
-    """The device of a search with profiles, opened when the first filters are asked of it.
+    """The device of a profile search, opened for the first filters.
 
-    ``auto`` takes a GPU if there is one and enough work. `residues` is about the number to search;
-    None if it is unknown, and may be large. The stack closes the device.
+    ``auto`` takes a GPU if there is one and enough work. `residues` is the approximate number to
+    search; None if it is unknown and may be large. The stack closes the device.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class ProfileDevice:
         self._is_refused = options.backend == "cpu"
 
     def filters(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters | None:
-        """Return filters that the stack closes, or None for those of the processor.
+        """Return filters on the device, closed by the stack, or None to filter on the processor.
 
         Raises
         ------
         BackendError
-            If a device is asked for and cannot be used.
+            If the requested device cannot be used.
         """
         context = self._context
         if not self._is_refused and self._is_worth(filters):
@@ -83,7 +83,7 @@ class ProfileDevice:
 
     @property
     def is_there(self) -> bool:
-        """Whether a device may filter: it wants many profiles at once."""
+        """Whether a device may filter, which needs many profiles at once."""
         if self._is_refused or self._options.backend == "cuda" or self._opened is not None:
             return not self._is_refused
         from mummergpu.cuda.driver import driver_facts
@@ -97,7 +97,7 @@ class ProfileDevice:
         if self._residues is not None:
             if nodes * self._residues < _WORTH_CELLS * self._context.threads:
                 return False
-        # Where there is none, nothing more is imported.
+        # Without a GPU, nothing more is imported.
         return self.is_there
 
     def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
@@ -125,7 +125,7 @@ def filtered(
 ) -> Generator[tuple[Block, list[Int64Array] | None]]:
     """Yield blocks with the proteins that pass the filters of each profile on a device.
 
-    Without a device, None is yielded beside each block.
+    Without a device, each block comes with None.
     """
     if survivors is None:
         for block in blocks:
@@ -137,7 +137,7 @@ def filtered(
         return block, survivors(block)
 
     with ThreadPoolExecutor(STREAMS, "filters") as executor:
-        # One more than the device has: it waits until the others have been taken.
+        # One more block than the device has streams waits for its turn.
         with closing(ordered_results(executor, STREAMS + 1, blocks, work)) as results:
             yield from results
 
@@ -149,13 +149,13 @@ FEW_PROFILES: Final = 48
 """The profiles of a pass over proteins in memory, or more if there are many threads."""
 
 _FEW_OF_THREAD: Final = 16
-"""The profiles of such a pass for each thread: threads wait for the last of them."""
+"""The profiles per thread of such a pass: threads idle while the last ones are searched."""
 
 KEPT_RESIDUES: Final = 1 << 25
 """Proteins with up to this many residues stay in memory for all passes."""
 
 SEQUENCES_AT_ONCE: Final = 64
-"""The proteins that a task compares to the end."""
+"""The proteins that a task compares with a profile completely."""
 
 SUMMED_AT_ONCE: Final = 1024
 """The proteins that a task passes through the Forward filter."""
@@ -163,11 +163,11 @@ SUMMED_AT_ONCE: Final = 1024
 _BLOCKS_AHEAD: Final = 2
 
 LARGE_SCALE: Final = 4
-"""How much larger the blocks are that a device filters, or many threads with a profile for each of
-them: a profile with a block, or with what survives in it, is a task of Python."""
+"""Blocks are this many times larger if a device filters, or many threads with a profile each: each
+profile with a block, or with its survivors, is one Python task."""
 
 FEW_THREADS: Final = 4
-"""Few threads seldom wait for each other to enter the interpreter."""
+"""Up to this number, threads seldom wait for the lock of the interpreter."""
 
 
 class NumberedProteins(NamedTuple):
@@ -176,9 +176,9 @@ class NumberedProteins(NamedTuple):
     Attributes
     ----------
     shares : tuple of (float, float) or None
-        The shares of the files before and after these.
+        The shares of the files that are read before and after these.
     unscored : ndarray of int64
-        Those that no profile is compared with (`sequences_of_marks`).
+        The proteins that no profile is compared with (`sequences_of_marks`).
     """
 
     records: NamedProteins
@@ -193,22 +193,22 @@ class NumberedProteins(NamedTuple):
 
     @property
     def block(self) -> ProteinBlock:
-        """What filters and comparisons take."""
+        """The proteins as filters and comparisons take them."""
         return ProteinBlock(self.records.codes, self.records.offsets)
 
     def survivors(self, profile_filter: ProfileFilter, stats: Stats) -> Int64Array:
-        """Return which proteins pass the filters of a profile before Forward's."""
+        """Return the proteins that pass the filters of a profile before Forward's."""
         return self.scored(profile_filter.survivors(self.block, stats))
 
     def scored(self, survivors: Int64Array) -> Int64Array:
-        """Return which of some proteins a profile is compared with."""
+        """Return the survivors that are compared with a profile."""
         if not self.unscored.size:
             return survivors
         return np.setdiff1d(survivors, self.unscored, assume_unique=True)
 
 
 class ProfileJob(ABC):
-    """What searches and scans have in common."""
+    """The common base of searches and scans."""
 
     def __init__(
         self,
@@ -232,7 +232,7 @@ class ProfileJob(ABC):
         """Yield the hits of each query."""
 
     def prepare_finishing(self, profiles: Sequence[Profile]) -> None:
-        """Prepare to finish hits of profiles, once: pipelines of pyhmmer live on in cycles."""
+        """Prepare once to finish hits: pyhmmer's pipelines are in reference cycles, freed late."""
         options, alphabet = self._options, profiles[0].hmm.alphabet
         if self._is_prepared:
             return
@@ -243,10 +243,10 @@ class ProfileJob(ABC):
     def next_group(
         self, profiles: Iterator[Profile], can_repeat: bool, is_kept: bool
     ) -> tuple[list[Profile], bool]:
-        """Return the profiles of the next pass, and whether there may be more.
+        """Return the profiles of the next pass, and whether more may follow.
 
-        They are all if what they pass over, or they, can be read once only. They are few where the
-        proteins stay in memory, as a pass over these costs nothing; a device wants many.
+        All profiles are in one pass if they, or the proteins, can be read only once. They are few
+        if the proteins stay in memory, because passes are free then; but a device needs many.
         """
         few = max(FEW_PROFILES, _FEW_OF_THREAD * self._context.threads)
         group = list(islice(profiles, few))
@@ -259,13 +259,13 @@ class ProfileJob(ABC):
         return group, len(group) == most
 
     def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
-        """Yield profiles, whose filters are made while the next ones are read."""
+        """Yield profiles, and make their filters while the next ones are read."""
         for one in profiles:
             self._early.append(self._filter_of(one))
             yield one
 
     def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
-        """Prepare to finish hits of profiles, all from `read` or none; return their filters."""
+        """Prepare to finish hits of profiles (all from `read`, or none); return their filters."""
         self.prepare_finishing(profiles)
         early, self._early = self._early or [*map(self._filter_of, profiles)], []
         return [one.result() for one in early]
@@ -278,7 +278,7 @@ class ProfileJob(ABC):
         """Yield all proteins in blocks, which are read ahead."""
         stats, source = self._context.stats, self._options.sequences
         before, share = 0, 0.0
-        # A file that is read again has already been reported to be empty.
+        # An empty file has been reported in the first pass.
         warn = self._context.warn if count_them else say_nothing
         with closing(source.blocks(self._reading, warn, scale)) as blocks:
             with Prefetcher(self._drawn(blocks), _BLOCKS_AHEAD) as ahead:
@@ -312,7 +312,7 @@ class ProfileJob(ABC):
             yield from blocks
 
     def _keeping(self, blocks: Iterable[NumberedProteins]) -> Generator[NumberedProteins]:
-        """Yield blocks, and keep them for later passes where they are few."""
+        """Yield blocks, and keep them for later passes if they fit into memory."""
         kept: list[NumberedProteins] = []
         residues = 0
         for one in blocks:
@@ -325,9 +325,9 @@ class ProfileJob(ABC):
     def _survivors(
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
     ) -> Callable[[NumberedProteins], list[Int64Array]]:
-        """Return a function that filters a block with each profile, also by Forward."""
+        """Return a function that filters a block with each profile, including Forward's filter."""
         context = self._context
-        # It is made while the device has the first block.
+        # Made while the device filters the first block.
         making = context.executor.submit(ForwardFilter, filters)
 
         def survivors(proteins: NumberedProteins) -> list[Int64Array]:
@@ -352,7 +352,7 @@ class ProfileJob(ABC):
     def tell(
         self, phase: Phase, numbers: tuple[int, ...], block: NumberedProteins, done: float
     ) -> None:
-        """Report the progress of the search; a share of a block is done."""
+        """Report the progress of the search; `share` of a block is done."""
         share = None
         if self._has_share and block.shares is not None:
             share = block.shares[0] + (block.shares[1] - block.shares[0]) * done
@@ -360,5 +360,5 @@ class ProfileJob(ABC):
 
 
 def fit_in_memory(residues: int) -> bool:
-    """Return whether proteins stay in memory for all passes."""
+    """Return whether this number of residues stays in memory for all passes."""
     return residues <= KEPT_RESIDUES

@@ -1,4 +1,4 @@
-"""The options of a search with profiles: what is compared, what is reported, and where to."""
+"""The options of a profile search: its input, the hits to report, and its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mummergpu.runtime.option_values import between, check_bool, check_float, ke
 from mummergpu.runtime.words import say_nothing
 
 _CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
-"""HMMER's options for the cutoffs of profiles, and pyhmmer's words for these."""
+"""HMMER's options for the cutoffs of profiles, and pyhmmer's names for them."""
 
 _WHAT_IS_MISSING: Final = {
     "gathering": ("gathering cutoffs (GA)", "--cut_ga"),
@@ -37,7 +37,7 @@ _EXCLUSIVE: Final = (
     ("max", "F3"),
     ("max", "nobias"),
 )
-"""Options of which HMMER takes one only."""
+"""Options that exclude each other in HMMER."""
 
 _SCORES: Final = ("T", "domT", "incT", "incdomT")
 _FILTERS: Final = ("F1", "F2", "F3")
@@ -48,7 +48,7 @@ _LARGEST_SEED: Final = (1 << 32) - 1
 
 @dataclass(frozen=True, kw_only=True)
 class HmmerOptions:
-    """HMMER's options of the same names; None where HMMER's default holds.
+    """HMMER's options of the same names; None for HMMER's default.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class HmmerOptions:
 
     @property
     def finishing(self) -> FinishingOptions:
-        """What is reported and included, and which filters come before."""
+        """The thresholds of the filters, of reporting and of inclusion."""
         if self.max:
             thresholds = FilterThresholds.without_filters()
         else:
@@ -114,7 +114,7 @@ class HmmerOptions:
 
 
 class ProteinSource(Protocol):
-    """Where proteins come from, such as `ProteinFiles`, or `hmm.translation.TranslatedFiles`."""
+    """A source of proteins, such as `ProteinFiles` or `hmm.translation.TranslatedFiles`."""
 
     @property
     def can_repeat(self) -> bool:
@@ -122,7 +122,7 @@ class ProteinSource(Protocol):
 
     @property
     def bytes_total(self) -> int | None:
-        """The size of the files, None if it is not known."""
+        """The size of the files; None if it is unknown."""
 
     @property
     def bytes_read(self) -> int:
@@ -130,32 +130,32 @@ class ProteinSource(Protocol):
 
     @property
     def is_translated(self) -> bool:
-        """Whether the proteins are ORFs, named by place (`hmm.translation.OrfPlace`)."""
+        """Whether the proteins are ORFs, named by position (`hmm.translation.OrfPlace`)."""
 
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Warn = say_nothing, scale: int = 1
     ) -> Generator[NamedProteins]:
-        """Yield the proteins, block by block; blocks may be `scale` times as large."""
+        """Yield the proteins in blocks, up to `scale` times as large as usual."""
 
 
 @frozen
 class ProfileSearchOptions:
-    """The options of a search with profiles.
+    """The options of a profile search.
 
     Attributes
     ----------
     profiles : tuple of str or Profile
-        Files of profiles, "-" being standard input, and profiles in memory.
+        Files of profiles ("-" is standard input), and profiles in memory.
     sequences : ProteinSource
         The proteins.
     finishing : FinishingOptions
-        What is reported.
+        How hits are filtered and reported.
     Z : float or None
         The number of targets for E-values; None to count them.
     scans : bool
         Whether the proteins are the queries and the profiles the targets, as in hmmscan.
     outputs : tuple of (str, str)
-        The kind of each file that is written (`output.profiles.KINDS`), and its path.
+        The kind of each output file (`output.profiles.KINDS`), and its path.
     threads : int
         The number of threads.
     command : str
@@ -163,7 +163,7 @@ class ProfileSearchOptions:
     device : DeviceOptions
         The backend of the filters, and the device.
     wraps_alignments : bool
-        Whether a row of an alignment is wrapped, as in Stockholm, or one line, as in Pfam's.
+        Whether rows of an alignment are wrapped, as in Stockholm, or one line each, as in Pfam.
     """
 
     profiles: tuple[str | Profile, ...]
@@ -181,22 +181,22 @@ class ProfileSearchOptions:
         if self.device.filter_policy != DeviceOptions.filter_policy:
             from mummergpu.hmm.tile_filter import tile_policy
 
-            # Refuse what no profile can be filtered with.
+            # Refuse a policy with which no profile can be filtered.
             tile_policy(self.device.filter_policy, 0, 0)
 
     @property
     def program(self) -> str:
-        """The program of HMMER that does the same."""
+        """The equivalent HMMER program."""
         return "hmmscan" if self.scans else "hmmsearch"
 
     @property
     def needs_alignments(self) -> bool:
-        """Whether an output has the alignments of hits, which take ten times the memory."""
+        """Whether an output needs the alignments of hits, which take ten times the memory."""
         return any(kind == "alignment" for kind, _ in self.outputs)
 
     @property
     def orfs(self) -> str | None:
-        """Which of ``query`` and ``target`` are ORFs."""
+        """``query`` or ``target``, whichever are ORFs; None if neither."""
         if not self.sequences.is_translated:
             return None
         return "query" if self.scans else "target"
@@ -215,9 +215,9 @@ class ProfileSearchOptions:
                 yield profile
 
     def check_cutoffs(self, profile: Profile) -> None:
-        """Raise an error if a profile has not the cutoffs that are asked for.
+        """Raise an error if a profile lacks the requested cutoffs.
 
-        A scan needs them of those profiles that it compares with a protein.
+        A scan needs them only for the profiles that it compares with a protein.
         """
         wanted = self.finishing.bit_cutoffs
         if wanted is not None and not profile.has_cutoffs[wanted]:

@@ -1,4 +1,4 @@
-"""Finds the hits of proteins among profiles, as HMMER's hmmscan does."""
+"""Searches proteins against profiles, as HMMER's hmmscan does."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from mummergpu.runtime.pyhmmer_library import bytes_of
 
 
 class ProfileScan(ProfileJob):
-    """The hits of proteins among profiles.
+    """A search of proteins against profiles.
 
-    A stretch of the proteins stays in memory while profiles pass over it, few at a time. Those of a
-    long file would be read again for each stretch: of them there are many at a time, and all stay
-    in memory if they are no more.
+    A stretch of the proteins stays in memory while profiles pass over it, a few at a time. If there
+    are several stretches, the profiles would be read again for each: then many pass at a time, and
+    all stay in memory if one pass has all of them.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -40,13 +40,13 @@ class ProfileScan(ProfileJob):
         self._filters: list[ProfileFilter] | None = None
 
     def hits(self) -> Generator[HitList]:
-        """Yield the hits of each protein."""
+        """Yield the hits of each protein, in order."""
         with closing(self._stretches()) as stretches:
             for stretch, is_last in stretches:
                 yield from self.hits_of(stretch, self._groups(stretch, is_last))
 
     def _stretches(self) -> Generator[tuple[list[NumberedProteins], bool]]:
-        """Yield blocks that stay in memory together, and whether they are the last ones."""
+        """Yield stretches of blocks that fit into memory, and whether each is the last one."""
         is_large = self._context.threads > FEW_THREADS or self._options.device.backend == "cuda"
         stretch: list[NumberedProteins] = []
         with closing(self.blocks(True, LARGE_SCALE if is_large else 1)) as blocks:
@@ -56,13 +56,13 @@ class ProfileScan(ProfileJob):
                     yield stretch, False
                     stretch = []
                 stretch.append(one)
-        # Profiles are read, and checked, even if there is no protein.
+        # Even without proteins, profiles are read and checked.
         yield stretch, True
 
     def _groups(
         self, stretch: Sequence[NumberedProteins], is_last: bool
     ) -> Iterator[list[ProfileFilter]]:
-        """Yield the filters of the profiles that pass over a stretch together."""
+        """Yield the filters of the profiles of each pass over a stretch."""
         if self._filters is not None:
             yield self._filters
             return
@@ -78,11 +78,11 @@ class ProfileScan(ProfileJob):
                 self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
             filters = self.prepare(group)
             is_alone = is_alone and not may_go_on
-            # With several passes, it is not known how many come.
+            # If there are several passes, their number is unknown.
             self._has_share = is_alone
             if is_alone:
                 self._filters = filters
-            # The next ones are read when these are gone.
+            # Free these profiles before the next ones are read.
             del group
             yield filters
             del filters
@@ -90,7 +90,7 @@ class ProfileScan(ProfileJob):
     def hits_of(
         self, stretch: Sequence[NumberedProteins], groups: Iterable[list[ProfileFilter]]
     ) -> Iterator[HitList]:
-        """Yield the hits of each protein of some blocks among groups of profiles."""
+        """Yield the hits of each protein of a stretch against groups of profiles."""
         parts: list[list[list[HitRecords]]] = [
             [[] for _ in range(one.records.count)] for one in stretch
         ]
@@ -128,7 +128,7 @@ class ProfileScan(ProfileJob):
         filters: Sequence[ProfileFilter],
         before: int,
     ) -> None:
-        """Add the hits of each protein of a block among profiles, before which there are others."""
+        """Add the hits of each protein of a block; `before` counts the earlier profiles."""
         context, records, block = self._context, proteins.records, proteins.block
         stats = context.stats
 
@@ -147,7 +147,7 @@ class ProfileScan(ProfileJob):
         kept = list(ordered_results(context.executor, context.window, every, summed))
         numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
         sequences = np.concatenate(kept)
-        # Stable: the profiles that a protein is compared with stay in the order of their files.
+        # Stable, so that the profiles of a protein stay in the order of their files.
         order = np.argsort(sequences, kind="stable")
         bounds = np.searchsorted(sequences[order], np.arange(records.count + 1)).tolist()
         numbers = numbers[order]
@@ -175,7 +175,7 @@ class ProfileScan(ProfileJob):
     def _scan(
         self, records: NamedProteins, number: int, profiles: Sequence[tuple[Profile, int]]
     ) -> HitRecords:
-        """Compare a protein with profiles, which have their places among all."""
+        """Compare a protein with profiles, given with their numbers among all."""
         models = [profile for profile, _ in profiles]
         for profile in models:
             self._options.check_cutoffs(profile)

@@ -1,7 +1,7 @@
-"""Tells how many pages of an index are ready, and how many queries are done.
+"""Reports how many pages of an index are ready, and how many queries are done.
 
-Queries are done when their matches are written. A long query may take minutes, so of those queries
-that are searched in parts, the bases that are searched already count.
+Queries are done when their matches are written. A long query may take minutes, so for queries that
+are searched in parts, the bases searched so far count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mummergpu.runtime.progress import Phase, Work
 
 
 class PageProgress:
-    """Turns pages that become ready into progress; any thread may call all methods."""
+    """Reports pages that become ready as progress; any thread may call all methods."""
 
     def __init__(
         self, tell: Callable[[Work], None], pages: Sequence[Page], writes: bool = False
@@ -28,7 +28,7 @@ class PageProgress:
         self.share_of_next(0.0)
 
     def share_of_next(self, share: float) -> None:
-        """Record the share of the next page that is built, 0 to 1."""
+        """Record the finished share of the next page, 0 to 1."""
         with self._lock:
             self._count(share)
 
@@ -47,14 +47,14 @@ class PageProgress:
 
     def _count(self, share: float) -> None:
         count, sizes = self._ready_count, self._sizes
-        # Several pages that are built at once have about the same size.
+        # Pages that are built at the same time have about the same size.
         bases = sum(sizes[:count]) + int(share * sum(sizes[count : count + 1]))
         numbers = (count, len(sizes))
         self._tell(Work(Phase.PAGES, numbers, bases, bases / max(1, sum(sizes))))
 
 
 class QueryProgress:
-    """Turns what happens to blocks of queries into progress; any thread may call all methods."""
+    """Reports the progress of blocks of queries; any thread may call all methods."""
 
     def __init__(self, tell: Callable[[Work], None], strand_count: int) -> None:
         self._tell = tell
@@ -65,16 +65,16 @@ class QueryProgress:
         self._reads = self._bases = 0
         # The blocks that are searched in parts, each with its searched bases on all strands.
         self._searched: dict[int, int] = {}
-        # How many bases have been read, and the share of the files that they are.
+        # The bases read so far, and their share of the files.
         self._read: tuple[int, float | None] = 0, 0.0
         self._share = 0.0
 
     def read(self, bases: int, share: float | None) -> None:
-        """Record how many bases have been read, and which share of the files, if that is known."""
+        """Record the bases read so far, and their share of the files, None if unknown."""
         self._read = bases, share
 
     def expect_groups(self, before: int, behind: int) -> None:
-        """Record that queries are searched on `before` and `after` groups besides those to come."""
+        """Record further groups, searched before and after those of the coming search."""
         self._groups_before, self._groups_behind = before, behind
 
     def begin_group(self, number: int, count: int) -> None:
@@ -106,7 +106,7 @@ class QueryProgress:
         bases = self._bases + sum(self._searched.values()) // self._strand_count
         read, share = self._read
         if share is not None:
-            # Of a compressed file, the share that is read may grow faster than the bases.
+            # In a compressed file, the share read so far may grow faster than the bases.
             done = self._group + share * (bases / read if read else 1.0)
             share = self._share = max(self._share, done / self._group_count)
         bases += self._group * read

@@ -1,8 +1,8 @@
-"""Search profiles in proteins, as HMMER's hmmsearch and hmmscan do.
+"""Searches profiles in proteins, as HMMER's hmmsearch and hmmscan do.
 
-All profiles pass over a block of proteins before the next one is read. The filters find what few
-proteins are worth more; these are compared to the end at once, and their hits joined when the
-number of all targets is known. `ProfileScan` does the same for the hits of a protein.
+All profiles of a pass are applied to a block of proteins before the next block is read. The few
+proteins that pass the filters are compared completely at once, and their hits are joined when the
+number of all targets is known. `ProfileScan` does the same for the hits of each protein.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from mummergpu.hmm.device_filters import DeviceFilters
 
 _TASKS_OF_THREAD: Final = 32
-"""The tasks ahead for each thread, of one block: some take a hundred times as long as most, and
-others must not wait until such a one is done."""
+"""The tasks ahead per thread within one block: some take a hundred times as long as most, and the
+others must not wait for them."""
 
 MakeJob = Callable[
     ["ProfileSearchOptions", RunContext, ReadingThreads, ProfileDevice], "ProfileJob"
@@ -58,8 +58,8 @@ def run(
 ) -> None:
     """Search all profiles in all proteins, and write the hits.
 
-    `own_sink` receives the hits beside the files. `make_job` makes what finds the hits, if this
-    process does not.
+    `own_sink` receives the hits in addition to the files. `make_job` makes the job that finds the
+    hits, if other processes do.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def run(
 
 
 def _left_out(hits: HitList) -> str:
-    """Return a line about targets that no path of a profile emits: HMMER stops at one."""
+    """Return a line about targets that no path of a profile emits; HMMER stops at such a target."""
     count, names = len(hits.impossible), shorter(hits.impossible)
     text = (
         f"no path of it emits {pluralize(count, 'sequence')}"
@@ -116,9 +116,9 @@ def _open_sink(
 
 
 class _Task:
-    """A profile and proteins; the numbers of those that have passed the filters, if known.
+    """A profile and proteins, with the numbers of the proteins that passed the filters, if known.
 
-    `is_summed`: they have passed the Forward filter, too.
+    `is_summed` means that they have passed the Forward filter, too.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class _Task:
 
     @property
     def at_once(self) -> int:
-        """The most survivors that one task deals with."""
+        """The most survivors of one task."""
         return SEQUENCES_AT_ONCE if self.is_summed else SUMMED_AT_ONCE
 
     def parts(self) -> Iterator[_Task]:
-        """Yield tasks with a few of the survivors each."""
+        """Yield tasks with up to `at_once` survivors each."""
         survivors, size = self.survivors, self.at_once
         assert survivors is not None
         for begin in range(0, survivors.size, size):
@@ -148,7 +148,7 @@ class _Task:
 
 
 class _Found(NamedTuple):
-    """The hits of a profile in a part of the proteins, None if no protein was compared."""
+    """The hits of a profile in a part of the proteins; None if no protein was compared."""
 
     proteins: NumberedProteins
     number: int
@@ -163,7 +163,7 @@ class HitParts(NamedTuple):
 
     @classmethod
     def of_profiles(cls, count: int) -> HitParts:
-        """Return a number of profiles without hits."""
+        """Return parts without hits for `count` profiles."""
         return cls([[] for _ in range(count)])
 
     def add(self, number: int, hits: HitRecords | None) -> None:
@@ -173,7 +173,7 @@ class HitParts(NamedTuple):
 
 
 class ProfileSearch(ProfileJob):
-    """The hits of profiles among proteins."""
+    """A search of profiles against proteins."""
 
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each profile."""
@@ -183,7 +183,7 @@ class ProfileSearch(ProfileJob):
             self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
             yield from self._hits_of(group, before)
             before += len(group)
-            # The next ones are read when these are gone.
+            # Free these profiles before the next ones are read.
             del group
 
     def _next_group(self, profiles: Iterator[Profile]) -> list[Profile]:
@@ -192,7 +192,7 @@ class ProfileSearch(ProfileJob):
         may_be_kept = not self._begun and fit_in_memory(source.bytes_total or 0)
         is_kept = self._kept is not None or may_be_kept
         group, may_go_on = self.next_group(profiles, source.can_repeat, is_kept)
-        # With several passes, it is not known how many come.
+        # If there are several passes, their number is unknown.
         self._has_share = not self._begun and not may_go_on
         self._begun = True
         return group
@@ -209,7 +209,7 @@ class ProfileSearch(ProfileJob):
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
     def _parts_of(self, profiles: Sequence[Profile], before: int) -> HitParts:
-        """Compare profiles, before which there are others, with all proteins."""
+        """Compare profiles with all proteins; `before` counts the profiles of earlier passes."""
         filters = self.prepare(profiles)
         with ExitStack() as stack:
             return self._parts_of_filters(filters, self._device.filters(filters, stack), before)
@@ -231,7 +231,7 @@ class ProfileSearch(ProfileJob):
                         elif passed[number].size:
                             yield _Task(proteins, number, passed[number], is_summed=True)
 
-        # After an error, too, the device has ended its work before its memory is freed.
+        # Even after an error, the device must end its work before its memory is freed.
         ahead = tasks()
         with closing(ahead), closing(self._found(filters, ahead)) as results:
             for proteins, number, hits in results:
@@ -247,7 +247,7 @@ class ProfileSearch(ProfileJob):
             return self._search(filters[task.number], task)
 
         context = self._context
-        # Not more than a block has: memory holds the blocks of all tasks under way.
+        # At most the tasks of a block: memory holds the blocks of all tasks in work.
         window = max(context.window, min(len(filters), _TASKS_OF_THREAD * context.threads))
         yield from ordered_results(context.executor, window, tasks, work, _Task.parts)
 
@@ -258,7 +258,7 @@ class ProfileSearch(ProfileJob):
         numbers: range,
         on_device: DeviceFilters | None = None,
     ) -> Iterator[tuple[int, HitRecords]]:
-        """Yield the hits of some of the profiles in a block, as `HitParts.add` takes them."""
+        """Yield the hits of some profiles in a block, as `HitParts.add` takes them."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
         with closing(filtered(iter([proteins]), survivors)) as blocks:
             ((_, passed),) = blocks
@@ -272,7 +272,7 @@ class ProfileSearch(ProfileJob):
                     yield number, hits
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
-        """Compare a profile with proteins; return None if too many pass, so that they are split."""
+        """Compare a profile with proteins; return None to split the task if too many pass."""
         stats = self._context.stats
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:

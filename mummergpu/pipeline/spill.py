@@ -36,7 +36,7 @@ class ArrayFile(Closing):
 
     def close(self) -> None:
         """Close the file, which also deletes it."""
-        # Closing can fail when it writes the last bytes; nobody will read them.
+        # Closing may fail to write the last bytes, which nobody will read.
         with suppress(OSError):
             self._file.close()
 
@@ -117,10 +117,10 @@ class SpilledQueries(ArrayFile):
 
 @frozen
 class _KindOfBlock:
-    """What a block has besides arrays; `paired` is None for queries.
+    """The attributes of a block besides arrays; `paired` is None for queries.
 
-    `has_written`: other arrays than those that are searched are written. `has_groups`: the tags of
-    the reads have their read groups.
+    `has_written` means that the output has other arrays than the search; `has_groups` that the tags
+    of the reads include their read groups.
     """
 
     file_number: int
@@ -144,7 +144,7 @@ class SpilledMems(ArrayFile):
             self.write(columns.offsets, *columns.rows)
 
     def read_mems(self, query_count: int) -> BlockMems:
-        """Return the matches of the next queries, which are a block that was written or a part."""
+        """Return the matches of the next queries: a block as written, or a part of one."""
         left = self._left
         if not left or left[self._strands[0]].query_count == 0:
             left = {

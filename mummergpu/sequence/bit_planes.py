@@ -18,7 +18,7 @@ BIT_PLANES_CONSTANTS: Final = (
     ("BIT_PLANES_BYTES", BIT_PLANES_BYTES),
     ("PADDING_WORDS", PADDING_WORDS),
 )
-"""What a program with bit planes shares with the host (`program.ProgramSource`)."""
+"""The constants that a program with bit planes shares with the host (`program.ProgramSource`)."""
 
 PADDING_BYTES: Final = BIT_PLANES_BYTES * PADDING_WORDS
 """The bytes of the padding on each side of a sequence of bit planes."""

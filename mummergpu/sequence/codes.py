@@ -4,8 +4,8 @@ Inside the package a sequence is an array of codes, one byte per base. A, C, G a
 to 3, and the U of RNA has the code of T. Every other character, the border between two
 records and the end of a page are `BREAK`. A break matches nothing, not even another break.
 
-Where letters are to be written as they came, those that stand for several bases have codes of their
-own above `BREAK` (`LETTERS`). Nothing is searched with these: `flatten` makes breaks of them.
+If letters are to be written as in the input, those that stand for several bases have their own
+codes above `BREAK` (`LETTERS`). Searches never see these: `flatten` turns them into breaks.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Alphabet(NamedTuple):
     Attributes
     ----------
     letters : bytes
-        The letter of each code, in upper case: those of single residues, then the letter that
-        stands for any residue, whose code is also that of every other character, and then the
-        letters that stand for several residues.
+        The letter of each code, in upper case: first those of single residues, then the letter for
+        any residue, whose code all other characters get, and then the letters that stand for
+        several residues.
     residue_count : int
-        How many letters stand for one residue: 4 for nucleotides, 20 for amino acids. It is also
-        the code of a break.
+        The number of letters for one residue: 4 for nucleotides, 20 for amino acids. It is also the
+        code of a break.
     synonyms : tuple of tuple of int
         Letters that have the code of another one: the letter, and the one before it in `letters`.
     """
@@ -46,7 +46,7 @@ class Alphabet(NamedTuple):
 
     @property
     def residues(self) -> tuple[bytes, ...]:
-        """The letters of each residue, in upper case: its own, and the synonyms of that."""
+        """The letters of each residue, in upper case: its own, and its synonyms."""
         return tuple(
             bytes([own, *(other for other, letter in self.synonyms if letter == own)])
             for own in self.letters[: self.residue_count]
@@ -54,7 +54,7 @@ class Alphabet(NamedTuple):
 
     @property
     def foreign_letters(self) -> bytes:
-        """The letters, in upper case, that no sequence of this kind has."""
+        """The letters, in upper case, that are not in the alphabet."""
         known = {*self.letters, *(letter for letter, _ in self.synonyms)}
         every = range(ord("A"), ord("A") + _LETTER_COUNT)
         return bytes(letter for letter in every if letter not in known)
@@ -62,8 +62,8 @@ class Alphabet(NamedTuple):
     def code_of_byte(self, keeps_letters: bool = False) -> ByteArray:
         """Return the code of each byte of text, in either case: dtype=uint8, shape=(256,).
 
-        Letters that stand for several residues have codes of their own if they are kept, and are
-        breaks otherwise, as all other bytes are.
+        Letters that stand for several residues have their own codes if they are kept; otherwise
+        they are breaks, as are all other bytes.
         """
         table = np.full(256, self.residue_count, dtype=np.uint8)
         for code, letters in enumerate(self.residues):
@@ -82,8 +82,8 @@ NUCLEOTIDES: Final = Alphabet(b"ACGTNSWNRYKMBVDH", 4, ((ord("U"), ord("T")),))
 of two complements differ in their lowest bit (the second N fills a gap)."""
 
 AMINO_ACIDS: Final = Alphabet(b"ACDEFGHIKLMNPQRSTVWY-BJZOUX*~", 20)
-"""Proteins, in the order of HMMER's Easel library: behind the gap, letters that stand for several
-residues or rare ones, then what is no residue."""
+"""Proteins, in the order of HMMER's Easel library: after the gap, letters for several residues or
+rare ones, then symbols that are not residues."""
 
 
 CodeArray = ByteArray
@@ -98,7 +98,7 @@ MARGIN: Final = 64
 """Breaks on each side of a sequence that is read in steps of `STEP` codes."""
 
 _FLATTEN_STEP: Final = 1 << 18
-"""The codes that are looked at together; they stay in the caches."""
+"""The codes that are processed together; they stay in the caches."""
 
 BASES: Final = b"ACGTN"
 """The letter that stands for each code in readable text."""
@@ -147,14 +147,14 @@ def encode(text: bytes, keeps_letters: bool = False) -> CodeArray:
 
 
 class Letters(NamedTuple):
-    """The letters of a sequence that stand for several bases, all of which are breaks in it.
+    """The letters of a sequence that stand for several bases; its codes have breaks there.
 
     Attributes
     ----------
     positions : ndarray, dtype=int64, shape=(n_letters,)
         Their indices in the codes of the sequence, ascending.
     codes : ndarray, dtype=uint8, shape=(n_letters,)
-        Which they are (`LETTERS`).
+        Their codes (`LETTERS`).
     """
 
     positions: Int64Array
@@ -165,7 +165,7 @@ NO_LETTERS: Final = Letters(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.ui
 
 
 def flatten(codes: CodeArray) -> Letters:
-    """Make breaks of the letters that stand for several bases, in place; return what they were.
+    """Replace the letters that stand for several bases by breaks, in place; return the letters.
 
     Most sequences have none.
     """
@@ -196,7 +196,7 @@ def empty_with_margins(base_count: int) -> CodeArray:
 
 
 def fill_margins(padded: CodeArray) -> None:
-    """Make breaks of the first and the last `MARGIN` codes."""
+    """Set the first and the last `MARGIN` codes to breaks."""
     padded[:MARGIN] = padded[padded.size - MARGIN :] = BREAK
 
 
@@ -226,7 +226,7 @@ def _reverse_complement_lanes(
         is_two_fold = builder.icmp_unsigned(">=", lanes, two_fold)
         zero = ir.Constant(lanes_type, [0] * STEP)
         others = builder.select(is_two_fold, ir.Constant(lanes_type, [1] * STEP), zero)
-        # 3 less a base is the base with both of its bits turned.
+        # The complement, 3 minus the base, flips both of its bits.
         turned = builder.select(is_base, ir.Constant(lanes_type, [3] * STEP), others)
         lanes = builder.xor(lanes, turned)
         store_to(context, builder, lanes, signature.args[2], *arguments[2:])
@@ -241,7 +241,7 @@ reverse_complement_lanes = cast(
 
 
 def reverse_complement_each(codes: CodeArray, offsets: Int64Array) -> CodeArray:
-    """Return the reverse complement of each sequence, each at its own offsets; breaks stay breaks.
+    """Return the reverse complement of each sequence at the same offsets; breaks stay breaks.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def reverse_complement_each(codes: CodeArray, offsets: Int64Array) -> CodeArray:
 
 
 def padded_reverse_complements(padded_codes: CodeArray, offsets: Int64Array) -> CodeArray:
-    """Return the reverse complement of each sequence at its own offsets, between margins as before.
+    """Return the reverse complement of each sequence at the same offsets, between margins.
 
     The offsets count from the end of the first margin.
     """

@@ -1,9 +1,9 @@
-"""The bases beside a k-mer, packed into a number: most chance matches differ in them.
+"""The bases next to a k-mer, packed into a number: most chance matches differ in them.
 
-A context has `CONTEXT_BASES` bases before a k-mer and as many after it, seen along the strand on
-which the k-mer is the lower number. So where two k-mers agree, or one agrees with the reverse
-complement of the other, the contexts show how far the agreement goes beyond them, without the
-sequences. A break counts as some base, and a bit of the context marks it.
+A context has `CONTEXT_BASES` bases before a k-mer and the same number after it, on the strand on
+which the k-mer is the lower number. So if two k-mers are equal, or reverse complements of each
+other, the contexts show how far the match goes beyond them, without the sequences. A break counts
+as an arbitrary base, and a bit of the context marks it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> 
     at : int
         The index of the first base of the k-mer; it includes the margin.
     is_turned : bool
-        Whether the reverse complement of the k-mer is the lower number of both.
+        Whether the reverse complement of the k-mer is the lower number of the two.
 
     Returns
     -------
     uint64
-        The bases before the k-mer in the 16 lowest bits and those after it in the 16 bits above,
-        each time the nearest one lowest; and then `BROKEN` or 0.
+        The bases before the k-mer in the 16 lowest bits and those after it in the next 16 bits,
+        both with the nearest base lowest; then `BROKEN` or 0.
     """
     before = codes_as_word(codes, at - CONTEXT_BASES)
     after = codes_as_word(codes, at + kmer_length)
@@ -68,9 +68,9 @@ def context_at(codes: CodeArray, at: int, kmer_length: int, is_turned: bool) -> 
 
 @inline
 def equal_sides(differing: np.uint64) -> tuple[int, int]:
-    """Return how many bases two contexts share from the k-mer on, before it and after it.
+    """Return how many bases next to the k-mer two contexts share, before it and after it.
 
-    They are 0 to `CONTEXT_BASES`. `differing` are the bits in which the contexts differ; bits above
+    Both are 0 to `CONTEXT_BASES`. `differing` are the bits in which the contexts differ; bits above
     the contexts may be set.
     """
     stop = np.uint64(1) << _SIDE_BITS
@@ -81,7 +81,7 @@ def equal_sides(differing: np.uint64) -> tuple[int, int]:
 
 @inline
 def sides_mask(before: int, after: int) -> np.uint64:
-    """Return the bits of a context that `before` and `after` bases beside the k-mer take."""
+    """Return the bits of a context for `before` and `after` bases next to the k-mer."""
     one = np.uint64(1)
     mask = (one << np.uint64(2 * before)) - one
     return mask | ((one << np.uint64(2 * after)) - one) << _SIDE_BITS

@@ -21,13 +21,13 @@ from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 
 WORD_STEP: Final = 8
-"""The bases of a word: the comparison step where no more bases need to be compared."""
+"""The bases of a word: the comparison step if at most this number of bases are compared."""
 
 MAXIMUM_KMER_LENGTH: Final = 15
-"""The longest k-mers: a k-mer, and the count of all possible k-mers, fit 32 bits."""
+"""The longest k-mer: with it, k-mers and the number of all possible k-mers fit 32 bits."""
 
 Compare = Callable[[CodeArray, int, CodeArray, int], int]
-"""A function that compares two sequences, each from a position on."""
+"""Compares two sequences, each from a position on."""
 
 BREAKS: Final = np.uint64(0x0404040404040404)
 _PAIRS: Final = np.uint64(0x000F000F000F000F)
@@ -45,21 +45,21 @@ def _bytes() -> Any:
 
 
 def load_lanes(context: Any, builder: Any, kind: Any, array: Any, index: Any, before: int) -> Any:
-    """Return `STEP` codes of an array, from some codes before an index on, in compiled code."""
+    """Return `STEP` codes of an array, from `before` codes before an index, in compiled code."""
     first = builder.sub(index, ir.Constant(index.type, before))
     return load_from(context, builder, _bytes(), kind, array, first)
 
 
 def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> Compare:
-    """Return a function of compiled code that counts in how many codes two sequences agree.
+    """Return a compiled function that counts the equal codes of two sequences.
 
-    Given a context, a builder, a signature and arguments, as numba passes them to the generator of
-    an intrinsic, `differs` returns a mask of the codes that do not agree, `STEP` bits. They are
-    counted from the first code on, or from the last one backwards.
+    `differs` receives a context, a builder, a signature and arguments, as numba passes them to the
+    generator of an intrinsic, and returns a mask of `STEP` bits for the codes that differ. Codes
+    are counted from the first one on, or from the last one backwards.
     """
 
     def count(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-        """Return how many codes agree, up to the first that does not."""
+        """Return how many codes are equal before the first difference."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             zeros = builder.cttz if from_first else builder.ctlz
@@ -72,7 +72,7 @@ def counting(differs: Callable[[Any, Any, Any, Any], Any], from_first: bool) -> 
 
 
 def differences(before: int) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return a function that masks the bases that differ, or are a break in one sequence."""
+    """Return a function that masks the bases that differ or are breaks in one sequence."""
 
     def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, at, other, other_at = arguments
@@ -86,7 +86,7 @@ def differences(before: int) -> Callable[[Any, Any, Any, Any], Any]:
 
 
 def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return a mask of the next `STEP` bases that differ, the nearest base in the lowest bit."""
+    """Return a mask of differences in the next `STEP` bases, the nearest base in the lowest bit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         mask = differences(0)(context, builder, signature, arguments)
@@ -96,7 +96,7 @@ def _differences_right(typing_context: Any, one: Any, at: Any, other: Any, other
 
 
 def _differences_left(typing_context: Any, one: Any, at: Any, other: Any, other_at: Any) -> Any:
-    """Return a mask of the `STEP` bases before that differ, the nearest in the lowest bit."""
+    """Return a mask of differences in the `STEP` bases before, the nearest in the lowest bit."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         mask = differences(STEP)(context, builder, signature, arguments)
@@ -173,7 +173,7 @@ def extend_left(one: CodeArray, at: int, other: CodeArray, other_at: int, most: 
 
 @inline
 def first_of_step(bases: int) -> np.uint64:
-    """Return a mask of as many of `STEP` bases, the nearest ones."""
+    """Return a mask of the nearest `bases` of `STEP` bases."""
     return (np.uint64(1) << np.uint64(min(STEP, bases))) - np.uint64(1)
 
 
@@ -188,13 +188,13 @@ def is_near(
     behind: int,
     most: int,
 ) -> bool:
-    """Return whether at most `most` bases differ beside `bases` that match.
+    """Return whether at most `most` bases differ around `bases` bases that match.
 
-    `before` bases before them and `behind` after them are compared; a break differs. Both sequences
-    have margins, which the indices of the first bases that match include; one may end in its margin
-    before the other does.
+    `before` bases before the match and `behind` bases after it are compared; a break differs. Both
+    sequences have margins, which the indices of the first matching bases include; one may end in
+    its margin before the other does.
     """
-    # From the match on: what lies in a margin differs, so that no more than one step does.
+    # From the match outwards: a margin differs throughout, so at most one step enters it.
     found, done = as_int64(0), as_int64(0)
     while done < before and found <= most:
         mask = differences_left(one, at - done, other, other_at - done)
@@ -253,20 +253,20 @@ def extend_match(
     reference_start: int,
     length: int,
 ) -> int:
-    """Return the full length of a match that may continue beyond the part that was searched.
+    """Return the full length of a match that may continue beyond the searched part.
 
     Parameters
     ----------
     joined_reference : ndarray, dtype=uint8
         The codes of the whole reference.
     codes : ndarray, dtype=uint8
-        The codes of the queries, on the strand that was searched.
+        The codes of the queries, on the searched strand.
     start, end : int
-        Where in `codes` the match begins and its query ends.
+        The indices in `codes` at which the match begins and its query ends.
     reference_start : int
-        Where in the reference the match begins.
+        The index in the reference at which the match begins.
     length : int
-        The bases known to match.
+        The number of bases known to match.
     """
     most = min(end - start, joined_reference.size - reference_start)
     while length + STEP <= most:
@@ -274,7 +274,7 @@ def extend_match(
         if run < STEP:
             return length + run
         length += STEP
-    # Neither sequence needs a margin here: a step could read beyond its end.
+    # Base by base: these sequences may lack margins, and a step could read beyond their ends.
     while (
         length < most
         and codes[start + length] != BREAK
@@ -285,14 +285,14 @@ def extend_match(
 
 
 def _unpaired(before: int, other_before: int) -> Callable[[Any, Any, Any, Any], Any]:
-    """Return a function that masks the bases that do not pair, the first with the last."""
+    """Return a function that masks the bases that do not pair; the first pairs with the last."""
 
     def differs(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, at, other, other_at = arguments
         lanes = load_lanes(context, builder, signature.args[0], one, at, before)
         others = load_lanes(context, builder, signature.args[2], other, other_at, other_before)
         order = ir.Constant(ir.VectorType(ir.IntType(32), STEP), list(range(STEP))[::-1])
-        # Three less a break is no code, so a break differs from everything.
+        # 3 minus a break is not a code, so a break differs from everything.
         others = builder.sub(
             ir.Constant(lanes.type, [3] * STEP), builder.shuffle_vector(others, others, order)
         )
@@ -309,7 +309,7 @@ _pair_lanes_left = counting(_unpaired(STEP, 0), False)
 def extend_right_reversed(
     one: CodeArray, at: int, other: CodeArray, other_end: int, most: int
 ) -> int:
-    """Return how many bases from a position on pair with those before a position of the other.
+    """Return how many bases from a position on pair with the bases before `other_end`.
 
     Both sequences have margins, which the indices include. The base before `other_end` is compared
     first. At most `most` bases are counted.
@@ -326,7 +326,7 @@ def extend_right_reversed(
 def extend_left_reversed(
     one: CodeArray, at: int, other: CodeArray, other_at: int, most: int
 ) -> int:
-    """Return how many bases before a position pair with those from a position of the other on.
+    """Return how many bases before a position pair with the bases of the other from one on.
 
     Both sequences have margins, which the indices include. The base before `at` is compared first.
     At most `most` bases are counted.

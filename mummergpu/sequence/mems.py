@@ -14,14 +14,14 @@ ColumnArray = Int64Array
 
 
 ALL_SEEDS: Final = 255
-"""In place of a number of seeds: no match of a query was left out."""
+"""The number of seeds of a query of which no match was left out."""
 
 NOTHING_LEFT_OUT: Final = np.zeros(0, dtype=np.uint8)
-"""The seeds of queries of which all have all of their matches."""
+"""The seeds of queries of which no match was left out."""
 
 
 class MemRows(NamedTuple):
-    """The columns with a number for each match, as compiled functions take them (`MemColumns`)."""
+    """The columns with one number per match, for compiled functions (`MemColumns`)."""
 
     query_starts: ColumnArray
     reference_starts: ColumnArray
@@ -29,7 +29,7 @@ class MemRows(NamedTuple):
 
 
 class MemColumns(NamedTuple):
-    """The matches of a block of queries on one strand; compiled functions take it.
+    """The matches of a block of queries on one strand, also for compiled functions.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class MemColumns(NamedTuple):
     lengths : ndarray, dtype=int64, shape=(n_mems,)
         In bases.
     seeds : ndarray, dtype=uint8, shape=(n_queries,)
-        The number of disjoint seeds of each query whose matches are all there, if others were left
-        out (`seed_rule`); `ALL_SEEDS` if none were. Empty if that is so of all queries.
+        For each query with matches left out, the number of disjoint seeds whose matches were all
+        kept (`seed_rule`); otherwise `ALL_SEEDS`. Empty if no query had matches left out.
     """
 
     offsets: Int64Array
@@ -87,7 +87,7 @@ def match_count(mems: Mapping[Any, MemColumns]) -> int:
 
 
 def longer_rows(rows: MemRows, filled: int, count: int) -> MemRows:
-    """Return columns for more matches, with the filled rows of shorter ones."""
+    """Return columns for `count` matches, with the filled rows copied."""
     longer = new_rows(count)
     for column, longer_column in zip(rows, longer, strict=True):
         longer_column[:filled] = column[:filled]

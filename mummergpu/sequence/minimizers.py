@@ -1,10 +1,10 @@
-"""Minimizers: positions of a sequence that its bases alone choose, the same on both strands.
+"""Minimizers: positions of a sequence chosen only by its bases, the same on both strands.
 
 Each k-mer has a rank, which it shares with its reverse complement. Of the k-mers that begin at
-`window` consecutive positions, the one with the lowest rank is a minimizer, or all that have it. So
-two equal stretches of ``kmer_length + window - 1`` bases have the same minimizers, wherever they
-are and on whichever strand; and of a random sequence, two positions in ``window + 1`` are
-minimizers. (Roberts et al., Bioinformatics 2004; Schleimer et al., SIGMOD 2003.)
+`window` consecutive positions, those with the lowest rank are minimizers. So equal stretches of
+``kmer_length + window - 1`` bases have the same minimizers, at any place and on either strand; and
+of a random sequence, two positions in ``window + 1`` are minimizers. (Roberts et al.,
+Bioinformatics 2004; Schleimer et al., SIGMOD 2003.)
 
 The length of k-mers is odd, so that none is its own reverse complement.
 """
@@ -27,7 +27,7 @@ MAXIMUM_WINDOW: Final = 256
 """The most positions of a window."""
 
 CHUNK: Final = 2048
-"""The positions that are looked at together: what is known of them stays in the nearest cache."""
+"""The positions that are processed together: their ranks stay in the nearest cache."""
 
 _BROKEN: Final = (1 << 32) - 1
 """The rank of a k-mer with a break; all other ranks are lower, and more than 0."""
@@ -62,7 +62,7 @@ def find_minimizers(
     Parameters
     ----------
     codes : ndarray, dtype=uint8
-        The codes that the sequence is among.
+        The codes that contain the sequence.
     begin, end : int
         The sequence, as indices of `codes`: windows lie inside it.
     first, behind : int
@@ -76,15 +76,15 @@ def find_minimizers(
     filled : int
         The number of minimizers written before.
     places : ndarray, dtype=int64
-        Output: twice the index in `codes` of each minimizer, in ascending order, and one more if
-        the reverse complement of the k-mer is the lower number of both.
+        Output: twice the index in `codes` of each minimizer, in ascending order, plus 1 if the
+        reverse complement of the k-mer is the lower number of the two.
     ranks : ndarray, dtype=uint32
         Output: their ranks. Both arrays have room for all positions of the part.
 
     Returns
     -------
     int
-        The number of minimizers written until now.
+        The number of minimizers written so far.
     """
     own, one, other, is_reverse = workspace
     for part_first in range(first, behind, CHUNK):
@@ -102,8 +102,8 @@ def find_minimizers(
             write_lower(one, kmers - 2 * span + 1, span, other)
             one, other = other, one
             span *= 2
-        # Windows overlap by what is more than half of them. Beyond the first and the last window
-        # lie zeros, which are no rank.
+        # Two overlapping spans, each of more than half, cover a window. Beyond the first and the
+        # last window lie zeros, which are not ranks.
         for place in range(window - 1):
             other[as_index(place)] = np.uint32(0)
             other[as_index(window - 1 + windows + place)] = np.uint32(0)
@@ -111,8 +111,8 @@ def find_minimizers(
             lower = one[as_index(place)]
             last = one[as_index(place + window - span)]
             other[as_index(window - 1 + place)] = lower if lower < last else last
-        # A minimizer has the lowest rank of some window, which is the highest one of those of all
-        # windows that it is in.
+        # A position is a minimizer if its rank is the lowest of some window: the highest of the
+        # lowest ranks of all windows that contain it.
         one, other = other, one
         span = 1
         while 2 * span <= window:
@@ -132,7 +132,7 @@ def find_minimizers(
 
 @inline
 def write_lower(one: RankArray, count: int, span: int, lower: RankArray) -> None:
-    """Write the lower one of each two ranks that are `span` places apart."""
+    """Write the lower of each two ranks that are `span` places apart."""
     for place in range(count):
         rank, other = one[as_index(place)], one[as_index(place + span)]
         lower[as_index(place)] = rank if rank < other else other
@@ -140,7 +140,7 @@ def write_lower(one: RankArray, count: int, span: int, lower: RankArray) -> None
 
 @inline
 def write_higher(one: RankArray, count: int, span: int, higher: RankArray) -> None:
-    """Write the higher one of each two ranks that are `span` places apart."""
+    """Write the higher of each two ranks that are `span` places apart."""
     for place in range(count):
         rank, other = one[as_index(place)], one[as_index(place + span)]
         higher[as_index(place)] = rank if rank > other else other
@@ -162,7 +162,7 @@ def write_ranks(
     ranks : ndarray, dtype=uint32
         Output: the rank of each k-mer; that of a k-mer with a break is the highest number.
     is_reverse : ndarray, dtype=uint8
-        Output: 1 if the reverse complement of the k-mer is the lower number of both, else 0.
+        Output: 1 if the reverse complement of the k-mer is the lower number of the two, else 0.
     """
     top = 2 * (kmer_length - 1)
     most = (1 << 2 * kmer_length) - 1
@@ -182,7 +182,7 @@ def write_ranks(
         is_reverse[as_index(place)] = np.uint8(forward > reverse)
     for place in range(count):
         kmer = ranks[as_index(place)]
-        # A hash of 32 bits of which the upper 31 are kept, so that 0 and the highest stay free.
+        # The upper 31 bits of a 32-bit hash, so that 0 and the highest number stay free.
         mixed = np.uint32(kmer ^ kmer >> np.uint32(16))
         mixed = np.uint32(mixed * _FIRST_FACTOR)
         mixed = np.uint32(mixed ^ mixed >> np.uint32(15))

@@ -1,13 +1,13 @@
-"""Picked k-mers: of some that lie side by side, the one that their bases choose.
+"""Picked k-mers: of some consecutive k-mers, the one that their bases choose.
 
-Wherever the same bases lie, the same k-mer of them is picked. So where a table lists the picked
-k-mers of a reference, one lookup finds where all of these bases occur, not one for each k-mer.
-The choice is that of mod-minimizers: of all shorter words of the bases, the one of the lowest rank
-is taken, and where it begins, modulo the number of k-mers, is where the picked k-mer does. With
-words as long as k-mers that is the minimizer; there are more of shorter ones, so that fewer k-mers
-of a sequence are picked: of 7 14-mers side by side one in 5, and one in 4 by words as long. Picks
-never step back from one position to the next, as the lengths of words and k-mers are the same
-modulo the number of k-mers. (Groot Koerkamp and Pibiri, WABI 2024.)
+Equal stretches of bases pick the same k-mer. So if a table lists the picked k-mers of a reference,
+one lookup finds the occurrences of the whole stretch, instead of one lookup per k-mer. The choice
+is that of mod-minimizers: of all shorter words of the bases, the one of the lowest rank is taken,
+and its start, modulo the number of k-mers, is that of the picked k-mer. With words as long as
+k-mers, this is the minimizer; there are more shorter words, so that fewer k-mers of a sequence are
+picked: of 7 consecutive 14-mers one in 5, instead of one in 4 by words as long. Picks never step
+back from one position to the next, as the lengths of words and k-mers are the same modulo the
+number of k-mers. (Groot Koerkamp and Pibiri, WABI 2024.)
 
 Devices pick the same k-mers (``kernels/kmer/picked_kmers.cuh``).
 """
@@ -24,22 +24,22 @@ from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import BREAKS, codes_as_word, packed
 
 MAX_BASES: Final = 32
-"""The most bases of the k-mers of which one is picked, together: those of a word of 64 bits."""
+"""The most bases of a stretch from which a k-mer is picked: those of a 64-bit word."""
 
 SHORTEST_WORD: Final = 4
 """The fewest bases of a word: with fewer, too many words have the lowest rank."""
 
 RANK_SALT: Final = 0x2A5B4C36
 RANK_FACTOR: Final = 0x9E3779B1
-"""A word, as a number, is mixed with these: words of one base have no low rank."""
+"""The constants that mix a word, as a number: words of a single base get no low rank."""
 
 _RANK_BITS: Final = np.uint64(0xFFFFFFC0)
-"""The bits of a rank above the number of a word: of equal ranks the first word has the lowest."""
+"""The bits of a rank above the number of its word: of equal ranks, that of the first is lowest."""
 
 
 @inline
 def word_length(kmer_length: int, kmers: int) -> int:
-    """Return the bases of the words by which one of `kmers` k-mers is picked."""
+    """Return the length of the words by which one of `kmers` k-mers is picked."""
     if kmer_length <= SHORTEST_WORD:
         return kmer_length
     return SHORTEST_WORD + (kmer_length - SHORTEST_WORD) % kmers
@@ -47,7 +47,7 @@ def word_length(kmer_length: int, kmers: int) -> int:
 
 @inline
 def word_rank(bases: np.uint64, word: int, mask: np.uint64) -> np.uint64:
-    """Return the rank of a word of up to 32 bases, and its number in the lowest bits."""
+    """Return the rank of a word of up to 32 bases, with its number in the lowest bits."""
     number = np.uint64(word)
     mixed = ((bases >> (number + number) & mask) ^ np.uint64(RANK_SALT)) * np.uint64(RANK_FACTOR)
     return mixed & _RANK_BITS | number
@@ -77,9 +77,9 @@ def word_mask(length: int) -> np.uint64:
 
 @inline
 def picked_kmer(codes: CodeArray, at: int, kmer_length: int, kmers: int) -> int:
-    """Return which of the k-mers that begin at a position and behind it is picked, from 0 on.
+    """Return the 0-based number of the k-mer picked from those that begin at `at` and after it.
 
-    It is -1 if a break is among their bases. The sequence has margins, which the position includes.
+    It is -1 if a break is among their bases. The sequence has margins, which `at` includes.
     """
     count = kmer_length + kmers - 1
     bases = np.uint64(0)
@@ -99,9 +99,9 @@ def picked_kmer(codes: CodeArray, at: int, kmer_length: int, kmers: int) -> int:
 def mark_picked(
     codes: CodeArray, first: int, behind: int, kmer_length: int, kmers: int, marks: UInt64Array
 ) -> None:
-    """Mark where picked k-mers of the part of a sequence begin: a bit for each of its positions.
+    """Mark where the picked k-mers of a part of a sequence begin, with a bit per position.
 
-    The part is a half-open range of indices of the codes. The bits that are not marked stay.
+    The part is a half-open range of indices of the codes. All other bits stay as they are.
     """
     count, length = kmer_length + kmers - 1, word_length(kmer_length, kmers)
     words, mask = count - length + 1, word_mask(length)
@@ -110,8 +110,8 @@ def mark_picked(
     bases, unbroken = np.uint64(0), as_int64(0)
     # The word of the lowest rank, and where it begins.
     lowest, lowest_at = np.uint64(0), as_int64(-1)
-    # The k-mers of the part are among those side by side that begin so far before it. Before the
-    # first of these, bases are only read.
+    # A k-mer of the part may be picked from a stretch that begins before the part. Before the
+    # first stretch, bases are only read.
     first_begin = first - kmers + 1
     for begin in range(first_begin - count + 1, behind):
         code = as_int64(codes[as_index(begin + count - 1)])
@@ -126,7 +126,7 @@ def mark_picked(
             rank = word_rank(bases, last_word, mask)
             if rank & _RANK_BITS < lowest & _RANK_BITS:
                 lowest, lowest_at = rank, begin + last_word
-        # Without branches, which would be guessed wrong as often as not.
+        # Without branches, which would be mispredicted half of the time.
         offset = lowest_at - begin
         for _ in range(turns):
             offset -= kmers if offset >= kmers else as_int64(0)

@@ -1,30 +1,30 @@
-"""Which occurrences of a read are looked at where it has too many: the rule, in compiled code.
+"""The rule, in compiled code, that chooses occurrences of a read with too many of them.
 
-A read with e differences to its place has one of any ``e + 1`` disjoint seeds as a whole there. So
-a read of a repeat needs not all of its seeds, but enough of those that occur rarely. The rule is
-applied to a read on one strand; it depends on how often seeds occur in the whole reference alone,
+Of any ``e + 1`` disjoint seeds, a read with e differences from its place matches it in at least one
+whole seed. So a read of a repeat needs not all of its seeds, but enough rare ones. The rule is
+applied to a read on one strand; it depends only on the occurrences of seeds in the whole reference,
 and not on the table that lists them:
 
-1. If at most C matches have a whole window of the read, all of them are kept.
-2. Otherwise the windows are taken, the rarest first, while they occur at most C times together;
-   none are if those do not occur at all.
-3. If the read can be cut into more seeds than that, of equal lengths, which are longer than the
-   windows and fewer, and occur, at most C times together, these are taken: as many as possible.
+1. If at most C matches contain a whole window of the read, all of them are kept.
+2. Otherwise windows are taken, the rarest first, while they occur at most C times together; none
+   are taken if these do not occur at all.
+3. If the read can be cut into more seeds than that, of equal lengths, longer than the windows and
+   fewer, that occur, but at most C times together, these are taken: as many as possible.
 4. If neither gives a seed, the read is frequent throughout. It is cut into the fewest seeds of
    equal lengths (one, two, ...) of which one occurs. Of the places of the first one that does, at
-   most C are kept that are spread evenly over the reference.
+   most C are kept, spread evenly over the reference.
 
-A read of too few windows to bear differences has matches that begin anywhere. They are all kept if
-there are at most 32 C of a least length, and if at most 3 C of them are near: on their diagonals
-the read differs in at most 4 bases from the reference. So seeds are chosen of reads of young
-repeats, which have many such places, and not of those of which only a part is frequent. A match
-counts as near if it has one of the parts of the read that have the least length and begin at every
-half of it.
+A read with too few windows to bear differences has matches that begin anywhere. They are all kept
+if at most 32 C have the minimum length, and if at most 3 C of them are near: on their diagonals the
+read differs from the reference in at most 4 bases. So seeds are chosen for reads of young repeats,
+which have many such places, and not for reads of which only a part is frequent. To count as near, a
+match must contain one of the parts of the read that have the minimum length and begin at every half
+of it.
 The windows of such a read are as many as that length allows, and as long as the read allows.
 
-A match is kept if it has a seed that is taken. With k disjoint seeds, all places with fewer than k
-differences are among them; if k windows occur nowhere, there are no such places. The same rule for
-devices is in ``kernels/kmer/seed_choice.cuh``.
+A match is kept if it contains a taken seed. With k disjoint seeds, the kept matches include all
+places with fewer than k differences; if k windows occur nowhere, there are no such places. The same
+rule for devices is in ``kernels/kmer/seed_choice.cuh``.
 """
 
 from __future__ import annotations
@@ -37,37 +37,37 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 MAX_SEEDS: Final = 32
-"""The windows of a read that are counted, the first ones: as many as a device's warp has lanes."""
+"""The number of first windows of a read that are counted: the lanes of a device's warp."""
 
 ANYWHERE: Final = 32
-"""How many times as many matches are kept if they may begin anywhere."""
+"""The factor of the kept matches if they may begin anywhere."""
 
 NEAR: Final = 3
-"""How many times as many of these may be near."""
+"""The factor of the near matches among these."""
 
 NEAR_EDITS: Final = 4
-"""The most bases in which a read differs from the reference where it is near."""
+"""The most bases in which a near match of a read differs from the reference."""
 
 MAX_OVERLAPPING: Final = 512
-"""The windows that are counted if they overlap."""
+"""The number of windows that are counted if they overlap."""
 
 THINNING_BITS: Final = 32
 THINNING_FACTOR: Final = 2654435769
-"""A position times this, the golden ratio of ``1 << THINNING_BITS``, is smaller than some number at
-places that are spread evenly."""
+"""The golden ratio of ``1 << THINNING_BITS``: the positions whose product with it is below some
+number are spread evenly."""
 
 
 KEPT_SEEDS: Final = 16
-"""The seeds whose places are kept for reads with the same one."""
+"""The number of seeds whose places are kept for later reads with the same seed."""
 
 MAX_KEPT_PLACES: Final = 1 << 12
-"""No places are kept where seeds may have more."""
+"""No places are kept if seeds may have more of them."""
 
 KEPT_AT, KEPT_BASES, KEPT_BITS, KEPT_COUNT, KEPT_NUMBERS = range(5)
 """The columns of `SeedRoom.kept_seeds`."""
 
 COUNTED_SEEDS: Final = 1 << 12
-"""The seeds whose occurrences in a long list have been counted, and are known to later reads."""
+"""The number of seeds whose occurrences in a long list are kept for later reads."""
 
 COUNTED_AT, COUNTED_LEAD, COUNTED_TAIL, COUNTED_COUNT, COUNTED_NUMBERS = range(5)
 """The columns of `SeedRoom.counted_seeds`."""
@@ -81,15 +81,15 @@ class SeedRoom(NamedTuple):
     occurrences, taken : ndarray, dtype=int64
         How often each seed of a read occurs, and whether it is taken (1).
     places : ndarray, dtype=int64, shape=(most + 1,)
-        Where the one seed begins of which some places are taken: they, and one more at times.
+        The taken places of a seed of which only some are taken, and sometimes one more.
     kept_seeds : ndarray, dtype=int64, shape=(n, KEPT_NUMBERS)
-        Of such seeds that were met before: where in the queries they begin, their bases, the bits
-        of `thinning_hash`, and how many places are taken. The reads of a satellite share seeds.
+        Earlier seeds of this kind: where in the queries they begin, their bases, the bits of
+        `thinning_hash`, and the number of taken places. The reads of a satellite share seeds.
     kept_places : ndarray, dtype=int64, shape=(n, most + 1)
-        These places.
+        The places of `kept_seeds`.
     counted_seeds : ndarray, dtype=int64, shape=(COUNTED_SEEDS, COUNTED_NUMBERS)
         Where in the queries a k-mer begins that was looked up for a seed, the seed's bases before
-        and behind it, and at how many of the k-mer's places the whole seed lies.
+        and after it, and the number of the k-mer's places at which the whole seed lies.
     """
 
     occurrences: Int64Array
@@ -106,9 +106,9 @@ class Seeds(NamedTuple):
     Attributes
     ----------
     number, bases, step : int
-        How many there are, the bases of each, and from one to the next.
+        The number of seeds, the bases of each, and the distance from one to the next.
     thinning_below : int
-        Only occurrences count whose `thinning_hash` is less; 0 for all.
+        Only occurrences with a lower `thinning_hash` count; 0 for all.
     """
 
     number: int
@@ -124,7 +124,7 @@ def new_seed_room(most: int = 0) -> SeedRoom:
     room = SeedRoom(
         np.zeros(size, dtype=np.int64),
         np.zeros(size, dtype=np.int64),
-        # Places are written before they are read, and few of this room: zeros would cost more.
+        # Not zeros, which would cost time: places are written before they are read.
         np.empty(most + 1, dtype=np.int64),
         np.zeros((kept, KEPT_NUMBERS), dtype=np.int64),
         np.empty((kept, most + 1), dtype=np.int64),
@@ -136,15 +136,15 @@ def new_seed_room(most: int = 0) -> SeedRoom:
 
 @inline
 def thinning_hash(position: int) -> int:
-    """Return a number below ``1 << THINNING_BITS`` for where in the reference a seed begins."""
+    """Return a number below ``1 << THINNING_BITS`` for a seed's position in the reference."""
     return (position * THINNING_FACTOR) & ((1 << THINNING_BITS) - 1)
 
 
 @jit
 def take_rarest(room: SeedRoom, count: int, most: int) -> int:
-    """Take the rarest seeds, of equal ones the first, that occur at most so often together.
+    """Take the rarest seeds, of equal ones the first, that occur at most `most` times together.
 
-    Return how many are taken. Counts that are larger than `most` may be any such number.
+    Return the number taken. For counts above `most`, any number above `most` will do.
     """
     occurrences, taken = room.occurrences, room.taken
     known = 0
@@ -161,7 +161,7 @@ def take_rarest(room: SeedRoom, count: int, most: int) -> int:
 
 @inline
 def taken_occurrences(room: SeedRoom, count: int) -> int:
-    """Return how often the seeds that are taken occur together."""
+    """Return the total number of occurrences of the taken seeds."""
     total = as_int64(0)
     for seed in range(count):
         total += room.occurrences[seed] * room.taken[seed]
@@ -170,7 +170,7 @@ def taken_occurrences(room: SeedRoom, count: int) -> int:
 
 @inline
 def disjoint_seeds(seeds: Seeds, room: SeedRoom) -> int:
-    """Return how many of the seeds that are taken are disjoint."""
+    """Return the number of disjoint seeds among those taken."""
     count, free_from = as_int64(0), as_int64(0)
     for seed in range(seeds.number):
         if room.taken[seed] != 0 and seed * seeds.step >= free_from:
@@ -184,7 +184,7 @@ def windows_of(length: int, window: int, step: int, any_match: bool) -> Seeds:
     """Return the windows of a read of which the rarest are taken."""
     number = seed_count(length, window, step)
     if any_match:
-        # The fewer bases are between them, the longer they are, and the rarer.
+        # Without gaps between them, windows are longer, and rarer.
         bases = as_int64(length // max(number, 1))
         return Seeds(number, bases, bases, as_int64(0))
     return Seeds(number, window, step, as_int64(0))
@@ -192,14 +192,14 @@ def windows_of(length: int, window: int, step: int, any_match: bool) -> Seeds:
 
 @inline
 def parts_of(length: int, min_length: int) -> Seeds:
-    """Return the parts of a read of which near matches have one: at each half of a part."""
+    """Return the parts of a read of which near matches contain one; they begin at every half."""
     step = max(as_int64(min_length // 2), 1)
     return Seeds(max((length - min_length) // step + 1, 0), min_length, step, as_int64(0))
 
 
 @inline
 def seed_count(length: int, window: int, step: int) -> int:
-    """Return how many windows of a read are counted."""
+    """Return the number of windows of a read that are counted."""
     if step == window:
         return min(length // window, MAX_SEEDS)
     return min((length - window) // step + 1, MAX_OVERLAPPING)

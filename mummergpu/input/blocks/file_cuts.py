@@ -1,8 +1,8 @@
-"""Cuts FASTA and FASTQ files into parts that are read by themselves, such as on several machines.
+"""Cuts FASTA and FASTQ files into parts that can be read independently, even on several machines.
 
-Where a record begins is a guess, from a few lines. It is proved by who reads the parts: all of them
-are valid, and those of two mate files have the same names, if and only if all cuts are right. For a
-file that cannot be cut, or whose parts turn out to be wrong, the whole file is read in one go.
+The start of a record is a guess from a few lines. Reading the parts proves it: all of them are
+valid, and those of two mate files have the same names, if and only if all cuts are right. A file
+that cannot be cut, or whose parts turn out to be wrong, is read as a whole.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from mummergpu.input.bytes.formats import (
 from mummergpu.input.records.parallel_records import next_record
 
 TEXT_OF_BGZF: Final = 4
-"""About how many bytes of text of reads a byte of bgzf has."""
+"""The approximate bytes of read text per byte of bgzf."""
 
 _BLOCK_MAGIC: Final = b"\x1f\x8b\x08\x04"
 _BLOCKS_IN_A_ROW: Final = 3
-"""Heads of blocks that, each where the one before says, are not there by chance."""
+"""This number of block heads, each where the previous one points to, is not due to chance."""
 
 _RECORD_BYTES: Final = 1 << 17
-"""The text in which the beginning of a record is looked for."""
+"""The bytes of text in which the start of a record is searched."""
 
 _MATE_WINDOWS: Final = (1 << 20, 1 << 23, 1 << 26)
-"""The bytes around the expected place in which a mate is looked for."""
+"""The bytes around the expected place in which a mate is searched, one after the other."""
 
 
 class UncutError(Exception):
@@ -53,7 +53,7 @@ class UncutError(Exception):
 
 
 class _Window(NamedTuple):
-    """Some text of a file, and where its pieces lie: those of plain text are one."""
+    """Some text of a file, and the places of its pieces; plain text is one piece."""
 
     text: bytes
     piece_starts: list[int]
@@ -101,13 +101,13 @@ class _CutFile:
         return TextPlace(self.size)
 
     def part(self, begin: TextPlace, end: TextPlace) -> FileRange:
-        """Return what is between two places."""
+        """Return the range between two places."""
         return FileRange(begin, end, self.is_bgzf, self.is_fastq)
 
     def record_from(self, at: int, is_interleaved: bool) -> tuple[TextPlace, bytes] | None:
-        """Return where a record begins, from about a byte of the file on, and its stem.
+        """Return where a record begins, near a byte of the file or after it, and its stem.
 
-        Mates that alternate are not parted. None if no record begins in the rest of the file.
+        Alternating mates stay together. None if no record begins in the rest of the file.
         """
         window = self._window(at, at + _RECORD_BYTES)
         first = next_record(window.text, self.is_fastq)
@@ -139,7 +139,7 @@ class _CutFile:
         """Return text from about one byte of the file to about another."""
         begin, end = max(begin, 0), min(end, self.size)
         if not self.is_bgzf:
-            # The line feed before the record that may begin there belongs to it.
+            # Include the line feed before a record that may begin there.
             begin = max(begin - 1, 0)
             return _Window(self._bytes(begin, end), [0], [begin], False)
         return self._window_of_blocks(begin, end)
@@ -189,12 +189,12 @@ def cut_source(source: ReadSource, part_bytes: int) -> Iterator[ReadSource]:
     Parameters
     ----------
     part_bytes : int
-        About how many bytes of text a part has, of each of two files.
+        The approximate bytes of text of a part, in each of two files.
 
     Raises
     ------
     UncutError
-        If the files cannot be cut, which may only show after some parts.
+        If the files cannot be cut, perhaps only after some parts.
     """
     with ExitStack() as stack:
         if isinstance(source, ReadFile):
@@ -247,7 +247,7 @@ def _mates(
 
 
 def is_cuttable(sources: Sequence[ReadSource]) -> bool:
-    """Return whether all files seem to be such that they can be cut."""
+    """Return whether all files look as if they can be cut."""
     try:
         for source in sources:
             next(cut_source(source, 1 << 62))

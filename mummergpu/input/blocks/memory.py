@@ -40,7 +40,7 @@ def reference_in_memory(
     """Return sequences in memory as a reference, empty records included.
 
     `option` is the parameter that has the sequences, for errors. Raise `InputError` if a sequence
-    is not DNA or RNA, or there is no base; and `OptionError` if something is no name and sequence.
+    is not DNA or RNA, or there is no base; and `OptionError` for an item without name and sequence.
     """
     texts = [text for text, _ in _fasta_of_all(sequences, option)]
     return reference_of_records(_records_of(texts, True, any_letters, True), PLACE)
@@ -91,7 +91,7 @@ def nucleotides_in_memory(
 
 @frozen
 class ReadsInMemory:
-    """Reads that a program has in memory, as a source of reads beside files.
+    """Reads in the memory of a program, as a source of reads in place of files.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class ReadsInMemory:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What errors name in place of a file."""
+        """The name in errors in place of a file."""
         return (PLACE,)
 
     def records(self, limits: Limits, any_letters: bool) -> list[Iterator[Records]]:
@@ -129,7 +129,7 @@ def is_text(given: object) -> bool:
 
 
 def several(sequences: Any, name: str) -> Any:
-    """Return sequences as they are given, and one alone as a list of it, with a name."""
+    """Return sequences as given, but a single one as a list of one with a name."""
     if is_text(sequences):
         return [(name, sequences)]
     is_row = isinstance(sequences, tuple | list)
@@ -137,14 +137,14 @@ def several(sequences: Any, name: str) -> Any:
 
 
 def row_of(record: Any) -> Any:
-    """Return the name, the bases and the qualities of a record; None for what is none.
+    """Return the name, the bases and the qualities of a record; None if it is not a record.
 
-    Those of pysam, pyhmmer and Biopython are known by what they have.
+    Records of pysam, pyhmmer and Biopython are recognized by their attributes.
     """
     if isinstance(record, tuple | list):
         return record
     if hasattr(record, "get_forward_sequence"):
-        # Files of alignments have the reads of the reverse strand turned.
+        # Files of alignments have reverse-complemented reads of the reverse strand.
         has_qualities = record.query_qualities is not None
         qualities = record.get_forward_qualities() if has_qualities else None
         return record.query_name, record.get_forward_sequence(), qualities
@@ -160,7 +160,7 @@ def row_of(record: Any) -> Any:
 
 
 def is_pair(record: object) -> bool:
-    """Return whether something among reads is a pair of reads, and no single one."""
+    """Return whether an item of reads is a pair, not a single read."""
     is_row = isinstance(record, tuple | list) and len(record) == 2
     if not is_row or is_text(record[0]):  # type: ignore[index]
         return False
@@ -204,7 +204,7 @@ def _with_qualities(
         number = int(unequal.argmax())
         text = f"quality has {lengths[number]} characters, sequence has {bases[number]}"
         raise InputError(text, PLACE, record=name_of(records, number))
-    # What is below the lowest character becomes a large number.
+    # Bytes below the lowest character become large numbers.
     found = np.full(records.codes.size, NO_QUALITY, dtype=np.uint8)
     found[np.repeat(given, bases)] = characters - np.uint8(LOWEST_CHARACTER)
     wrong = np.repeat(given, bases) & (found > MOST_QUALITY)
@@ -232,9 +232,9 @@ def _records_of(
 
 
 def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield each record that a user gives as FASTA, and the characters of its qualities, or None.
+    """Yield each record of a user as FASTA, with the characters of its qualities, or None.
 
-    Raise `OptionError` for `option` if something is not a name and a sequence.
+    Raise `OptionError` for `option` if an item is not a name and a sequence.
     """
     try:
         records = iter(sequences)
@@ -257,10 +257,10 @@ def _fasta_of_all(sequences: Iterable[object], option: str) -> Iterator[tuple[by
 
 
 def _bytes_of(text: object) -> bytes | None:
-    """Return a name or a sequence as bytes; None for what is no text."""
+    """Return a name or a sequence as bytes; None if it is not text."""
     if isinstance(text, str):
         try:
-            # Names that are not UTF-8 come from this package as such escapes.
+            # This package returns names that are not UTF-8 with such escapes.
             return text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             return None
@@ -268,7 +268,7 @@ def _bytes_of(text: object) -> bytes | None:
 
 
 def _characters_of(quality: object) -> bytes | None:
-    """Return qualities as the characters of FASTQ; None for what is none."""
+    """Return qualities as the characters of FASTQ; None if they are not qualities."""
     if isinstance(quality, str | bytes | bytearray):
         return _bytes_of(quality)
     try:
@@ -277,7 +277,7 @@ def _characters_of(quality: object) -> bytes | None:
         return None
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         return None
-    # A character that stands for no quality stands for what is out of range.
+    # Numbers out of range become a character that is not a quality.
     is_right = (numbers >= 0) & (numbers <= MOST_QUALITY)
     return bytes(np.where(is_right, numbers + LOWEST_CHARACTER, 0).astype(np.uint8))
 

@@ -1,7 +1,7 @@
-"""Makes single reads and pairs out of the records of one file or of two.
+"""Makes single reads and pairs from the records of one file or of two.
 
-Mates have names that are equal but for ends such as /1, and flags that distinguish the first
-from the second.
+The names of mates are equal except for endings such as /1; flags distinguish the first mate from
+the second.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def names_of_pairs(
 ) -> tuple[Spans, int]:
     """Return the names of first and second mates in turn, and the first pair whose names differ.
 
-    If the second value is less than `pairs`, the first means nothing. From one pair to the next are
-    `step` reads: 2 if the mates alternate. Otherwise mates are paired by their place too, and other
-    ends of names count (`stem_before_end`).
+    The names are undefined if the second value is less than `pairs`. The step from one pair to the
+    next is `step` reads, 2 if mates alternate. Otherwise the position pairs mates, too, and names
+    may have other endings (`stem_before_end`).
     """
-    # Names may be equal although one of them lacks its suffix.
+    # The stems may be equal although only one name has a suffix.
     room = pairs * 2 * SUFFIX_BYTES + first.content.size + second.content.size
     names = Spans(np.empty(room, dtype=np.uint8), np.empty(2 * pairs + 1, dtype=np.int64))
     equal = name_mates(first, second, step, with_suffixes, names)
@@ -64,7 +64,7 @@ def names_of_pairs(
 
 @inline
 def common_stem(first: Spans, second: Spans, read: int) -> int:
-    """Return the bytes of the name of two mates without ``/1`` and ``/2``; -1 if they differ."""
+    """Return the length of the names of two mates without ``/1`` and ``/2``; -1 if they differ."""
     one, other = first.offsets[read], second.offsets[read]
     size, other_size = first.offsets[read + 1] - one, second.offsets[read + 1] - other
     if size >= 2 and first.content[one + size - 2] == _SLASH:
@@ -86,9 +86,9 @@ def are_equal(first: Spans, one: int, second: Spans, other: int, size: int) -> b
 
 @inline
 def stem_before_end(first: Spans, second: Spans, read: int) -> int:
-    """Return the bytes of two names before ends such as .1 and .2, or _R1 and _R3.
+    """Return the length of two names before endings such as .1 and .2, or _R1 and _R3.
 
-    They are -1 if the names differ otherwise, or are nothing but such an end.
+    It is -1 if the names differ otherwise, or consist only of such an ending.
     """
     one, other = first.offsets[read], second.offsets[read]
     last = first.offsets[read + 1] - one - 1
@@ -111,7 +111,7 @@ def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, name
     """Write the names of first and second mates in turn; return the first pair that differs.
 
     The result is the number of pairs if no names differ. See `names_of_pairs`; `names` has room for
-    the names before, and with suffixes for `SUFFIX_BYTES` more of each.
+    the original names, and with suffixes for `SUFFIX_BYTES` more bytes each.
     """
     end = 0
     names.offsets[0] = 0
@@ -138,9 +138,9 @@ def name_mates(first: Spans, second: Spans, step: int, with_suffixes: bool, name
 
 @jit
 def mark_second_mates(names: Spans, may_be: BoolArray, marks: BoolArray) -> int:
-    """Mark each read that has the name of the one before, which is no second mate; count them.
+    """Mark each read with the name of the read before, unless that is a second mate; count them.
 
-    `may_be` is true for those whose flags allow it.
+    `may_be` is true for reads whose flags allow it.
     """
     count = 0
     for read in range(1, marks.size):
@@ -164,7 +164,7 @@ def cut_suffixes(names: Spans) -> int:
         if length >= 2 and names.content[behind - 2] == _SLASH:
             if names.content[behind - 1] == _ONE or names.content[behind - 1] == _TWO:
                 length -= 2
-        # Until the first name is cut, all of them are where they belong.
+        # Until the first name is cut, all names stay in their places.
         if end != begin:
             for place in range(length):
                 names.content[end + place] = names.content[begin + place]
@@ -176,9 +176,9 @@ def cut_suffixes(names: Spans) -> int:
 
 @jit
 def interleave(first: Spans, second: Spans, mixed: Spans, begin: int) -> None:
-    """Write what belongs to first and second mates in turn, from `begin` on.
+    """Write the items of first and second mates in turn, from `begin` on.
 
-    The offsets of the result are counted from there.
+    The offsets of the result count from there.
     """
     end = 0
     mixed.offsets[0] = 0
@@ -209,7 +209,7 @@ def not_mates(path: str, number: int, name: str, mate: str) -> InputError:
 def without_mate(path: str, number: int, name: str, other: str | None = None) -> InputError:
     """Return the error for read `number`, counted from 0, which comes after the last pair.
 
-    `other` is the file of its mate, if mates do not alternate; it has as many reads as came before.
+    `other` is the file of its mate, if mates do not alternate; it has `number` reads.
     """
     if other is None:
         message = "the last read has no mate"
@@ -223,7 +223,7 @@ def count_flagged_pairs(records: Records) -> int:
     one, other = records.flags[0::2], records.flags[1::2]
     kinds = (one & _BOTH, other & _BOTH)
     is_pair = (one & other & PAIRED > 0) & (kinds[0] ^ kinds[1] == _BOTH)
-    # One of the two may have both flags, and the other none.
+    # One of the two may have both flags, and the other one neither.
     is_pair &= (kinds[0] == FIRST) | (kinds[0] == LAST)
     wrong = np.flatnonzero(~is_pair)
     return int(wrong[0]) if wrong.size else one.size
@@ -241,11 +241,11 @@ def first_mates_first(records: Records) -> Records:
 
 
 def mates_by_name(records: Records) -> tuple[Records, int, int]:
-    """Return pairs, which are two reads of one name after the other, and single reads.
+    """Return pairs, which are two consecutive reads of one name, and single reads.
 
-    A single read has a mate without bases and without a name, unless all reads are single. Flags,
-    if there are any, tell which mate is the first. The other values are the number of pairs, and
-    how many of the records these are: all, or all but the last one, whose mate may follow.
+    A single read gets a mate without bases and without a name, unless all reads are single. Flags,
+    if any, decide which mate is the first. The other values are the number of pairs, and the number
+    of records used: all, or all but the last one, whose mate may follow.
     """
     count = records.count
     may_be, is_swapped = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
@@ -300,7 +300,7 @@ def _mixed(message: str, path: str, records: Records, number: int) -> InputError
 
 
 BLOCKS_JOINED: Final = 3
-"""The most blocks of pairs of two files that are put together at a time."""
+"""The most blocks of pairs of two files that are assembled at a time."""
 
 
 def reads_of_file(
@@ -316,11 +316,11 @@ def reads_of_file(
     Parameters
     ----------
     interleaved : bool
-        Whether mates alternate. Flags, which SAM, BAM and CRAM have, can say so too, unless they
-        are ignored.
+        Whether mates alternate. The flags of SAM, BAM and CRAM can say so, too, unless they are
+        ignored.
     with_suffixes : bool
-        Whether the names of mates end in ``/1`` and ``/2``, and those of single reads stay as they
-        are; otherwise no name has such an end.
+        Whether the names of mates get ``/1`` and ``/2``, and those of single reads stay unchanged;
+        otherwise all names lose such endings.
     by_name : bool
         Whether there may be single reads among those that alternate: only those of one name are
         mates (`mates_by_name`).
@@ -338,7 +338,7 @@ def reads_of_file(
     if by_name:
         yield from _mates_by_name(blocks, ignores_flags)
         return
-    # The flag of the first record says it, if records have flags.
+    # If records have flags, that of the first one decides.
     has_flags = not ignores_flags and first.flags.size > 0 and bool(first.flags[0] & PAIRED)
     if has_flags or interleaved:
         for pairs in _alternating_mates(path, blocks, has_flags, with_suffixes):
@@ -356,7 +356,7 @@ def reads_of_file(
 
 
 def pairs_in_memory(records: Records, place: str) -> Records:
-    """Return queries in which mates alternate, with ``/1`` and ``/2`` at the ends of their names.
+    """Return queries with alternating mates, whose names end in ``/1`` and ``/2``.
 
     Errors name `place` as the file.
     """
@@ -390,8 +390,8 @@ def _alternating_mates(
 ) -> Generator[Records]:
     """Yield the pairs of a file in which mates follow each other.
 
-    Flags, rather than the order, say which mate is the first if there are any. The mate of the
-    last read of a block may be in the next.
+    Flags, if any, decide which mate is the first, and otherwise the order does. The mate of the
+    last read of a block may be in the next one.
     """
     pairs = 0
     rest: Records | None = None
@@ -412,7 +412,7 @@ def _alternating_mates(
 def _pairs_of(
     records: Records, path: str, pairs_before: int, has_flags: bool, with_suffixes: bool
 ) -> Records:
-    """Return records as pairs, after a look at their names and flags."""
+    """Return records as pairs, after a check of their names and flags."""
     pairs = flagged = records.count // 2
     ordered = records
     if has_flags:
@@ -449,8 +449,8 @@ def mates_of_two(
 ) -> Generator[tuple[Records, bool]]:
     """Yield the pairs of two files: first mates and second mates, in blocks of any size.
 
-    The pair that reaches one of the limits ends its block, so blocks depend on nothing but the
-    reads; each is in arrays of its own. Threads may put some blocks together at the same time.
+    The pair that reaches one of the limits ends its block, so blocks depend only on the reads; each
+    has its own arrays. Threads may assemble several blocks at the same time.
     Raise `InputError` if the names of two mates differ, or a read has no mate.
     """
 
@@ -463,7 +463,7 @@ def mates_of_two(
     if threads is None or not threads.has_many:
         yield from map(joined, blocks)
     else:
-        # An error in the files comes after those of the pairs before it.
+        # An error in the files is reported after errors in earlier pairs.
         yield from ordered_results(threads.executor, BLOCKS_JOINED, _or_error(blocks), joined)
 
 
@@ -478,7 +478,7 @@ def _or_error(blocks: Iterator[_RunsOfBlock]) -> Generator[_RunsOfBlock | InputE
 def _blocks_of_runs(
     paths: Sequence[str], files: Sequence[Iterator[Records]], limits: Limits
 ) -> Generator[_RunsOfBlock]:
-    """Yield the pairs of each block in the arrays in which they were read."""
+    """Yield the pairs of each block, still in the arrays into which they were read."""
     pairs = 0
     runs: list[_Run] = []
     waiting: list[Records | None] = [None, None]
@@ -511,7 +511,7 @@ def _blocks_of_runs(
 
 
 def _sizes_of_pairs(first: Records, second: Records) -> Int64Array:
-    """Return the bases, the reads and the bytes of names of the first pairs, for each number."""
+    """Return the bases, reads and name bytes of the first N pairs, for each N."""
     pairs = min(first.offsets.size, second.offsets.size) - 1
     bases = first.offsets[1 : pairs + 1] + second.offsets[1 : pairs + 1]
     name_bytes = first.name_offsets[1 : pairs + 1] + second.name_offsets[1 : pairs + 1]
@@ -529,7 +529,7 @@ def _fitting(sizes: Int64Array, space: Int64Array) -> tuple[int, bool]:
 def _joined_runs(
     runs: Sequence[_Run], pairs_before: int, paths: Sequence[str], with_suffixes: bool
 ) -> Records:
-    """Return runs of pairs as records, after a look at their names."""
+    """Return runs of pairs as records, after a check of their names."""
     reads = 2 * sum(first.count for first, _ in runs)
     bases = sum(records.codes.size for run in runs for records in run)
     keeps_qualities = any(records.qualities.size for run in runs for records in run)

@@ -23,7 +23,7 @@ from mummergpu.runtime.words import pluralize, say_nothing, shorter
 from mummergpu.sequence.codes import AMINO_ACIDS
 
 MOST_RESIDUES: Final = 100_000
-"""The residues of the longest protein that HMMER searches."""
+"""The maximum length of a protein that HMMER searches, in residues."""
 
 BLOCK_RESIDUES: Final = 1 << 22
 
@@ -56,13 +56,13 @@ class NamedProteins(Protocol):
 
 
 DEFAULT_CODE: Final = 1
-"""The standard genetic code, in NCBI's numbers."""
+"""The standard genetic code, in NCBI's numbering."""
 
 DEFAULT_MIN_ORF: Final = 20
-"""The residues of the shortest ORF that esl-translate writes by default."""
+"""The default minimum length of an ORF in esl-translate, in residues."""
 
 STRANDS: Final = {"both": (0, 2), "plus": (0, 1), "minus": (1, 2)}
-"""The strands that are translated: the first one, and the one behind the last."""
+"""The strands to translate, as a half-open range."""
 
 
 @frozen
@@ -73,15 +73,15 @@ class ProteinRules:
     ----------
     any_letters : bool
         Accept files whose first letters are nearly all nucleotides; or, if nucleotides are
-        translated, whose letters are mostly none.
+        translated, files whose letters are mostly not nucleotides.
     no_empty : bool
         Raise an error if a file has no protein.
     long_proteins : {"skip", "error"}
-        What becomes of a protein, or an ORF, of more than `MOST_RESIDUES`.
+        How to treat a protein, or an ORF, of more than `MOST_RESIDUES`.
     code : int
-        The genetic code, as NCBI numbers it.
+        The genetic code, in NCBI's numbering.
     min_orf : int
-        The residues of the shortest ORF.
+        The minimum length of an ORF, in residues.
     strand : {"both", "plus", "minus"}
         Which strands are translated.
     sequence_format : str
@@ -113,7 +113,7 @@ class ProteinRules:
         )
 
     def check_if_translated(self, translates: bool) -> None:
-        """Refuse rules of translation where nothing is translated."""
+        """Refuse rules of translation if nothing is translated."""
         for name in ("code", "min_orf", "strand"):
             if not translates and getattr(self, name) != getattr(ProteinRules, name):
                 raise OptionError(name, "it is of use with translate only")
@@ -132,7 +132,7 @@ class TranslatableFiles(RecordFiles):
 
 
 class ProteinFiles(TranslatableFiles):
-    """The proteins of some files: FASTA, or through pyhmmer a format that Easel knows."""
+    """The proteins of some files: FASTA, or through pyhmmer a format of Easel."""
 
     is_translated = False
 
@@ -146,8 +146,8 @@ class ProteinFiles(TranslatableFiles):
         Raises
         ------
         InputError
-            If a file has no format of proteins, other characters than residues, a nameless record
-            or one of more than `MOST_RESIDUES`, or seems to have nucleotides.
+            If a file has no protein format, characters that are not residues, a nameless record or
+            one of more than `MOST_RESIDUES`, or seems to have nucleotides.
         """
         long = LongOnes(self._rules)
         options = RecordOptions(
@@ -173,7 +173,7 @@ class ProteinFiles(TranslatableFiles):
 
 
 class ProteinsInMemory:
-    """The proteins that a program has in memory, as a source beside files."""
+    """Proteins in the memory of a program, as a source in place of files."""
 
     is_translated = False
     bytes_total: int | None = None
@@ -204,7 +204,7 @@ class ProteinsInMemory:
 
 
 class LongOnes:
-    """Counts the proteins or ORFs of a file that are left out because HMMER takes none so long."""
+    """Counts the proteins or ORFs of a file that are left out as too long for HMMER."""
 
     def __init__(self, rules: ProteinRules, what: str = "protein") -> None:
         self.are_errors = rules.long_proteins == "error"
@@ -222,7 +222,7 @@ class LongOnes:
         self._found.append(shown)
 
     def tell(self, path: str, warn: Warn) -> None:
-        """Warn in one line of those that a file left out, and begin with the next file."""
+        """Warn in one line of the proteins left out of a file, and reset for the next file."""
         if self._found:
             names, count = shorter(sorted(self._found)), pluralize(len(self._found), self._what)
             warn(f"{path}: {count} of more than {MOST_RESIDUES:,} residues left out: {names}")
@@ -232,7 +232,7 @@ class LongOnes:
 def checked_proteins(
     records: Records, path: str, first: int, long_ones: LongOnes, easel_format: str | None = None
 ) -> Records:
-    """Return proteins but for those that are too long; `first` is the number of the first one.
+    """Return proteins except those that are too long; `first` is the number of the first one.
 
     Raise `InputError` if a record has no name, or is too long where that is an error.
     """
@@ -241,7 +241,7 @@ def checked_proteins(
         line = line_of_record(path, first + number, easel_format) if long_ones.are_errors else None
         length = int(records.offsets[number + 1] - records.offsets[number])
         long_ones.add(records.name(number), length, path, line)
-    # The byte behind an empty last header is read as if it were in it: it only costs a look.
+    # After an empty last header, one byte too many is read: it only costs a check.
     begins = records.name_offsets[:-1]
     heads = np.append(records.names, np.uint8(0))[begins] if begins.size else records.names[:0]
     nameless = (heads <= ord(" ")) | (np.diff(records.name_offsets) == 0)

@@ -1,4 +1,4 @@
-"""Queries as blocks, for the backends to search: a few arrays, however many reads there are."""
+"""Queries as blocks of a few arrays, as the backends search them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mummergpu.sequence.codes import MARGIN, CodeArray, longest_of
 
 @frozen
 class QueryRules:
-    """Which query files are accepted, and who receives a warning about an empty one.
+    """Which query files are accepted, and which function receives warnings.
 
     Attributes
     ----------
@@ -34,12 +34,12 @@ class QueryRules:
         The queries are pairs of reads: one file in which mates alternate, or first and second mates
         in two files each.
     max_bases : int or None
-        The most bases of a read that is to be mapped; None for any number.
+        The maximum length of a read to map, in bases; None for any length.
     refuses_long : bool
-        Raise an error at a read of more bases; otherwise it stays unmapped, and `warn` receives a
-        line about all of these.
+        Raise an error at a longer read; otherwise it stays unmapped, and `warn` receives one line
+        about all of these.
     keeps_groups, keeps_comments : bool
-        As for `RecordOptions`, of reads that are to be mapped.
+        As for `RecordOptions`, for reads to map.
     """
 
     any_letters: bool = False
@@ -72,7 +72,7 @@ class QueryBlock:
     file_number : int
         The number of the file that all queries are from, counted from 0 in the order of the input.
     continues : bool
-        Whether queries go on behind their ends, as pieces of long ones do.
+        Whether queries continue beyond their ends, as pieces of long queries do.
     """
 
     index: int
@@ -116,12 +116,12 @@ class QueryBlock:
 
     @property
     def reads_of_template(self) -> int:
-        """How many reads belong together: 1, or 2 for mates."""
+        """The number of reads per template: 1, or 2 for mates."""
         return 1
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether there are two templates or more, whose results are put together again."""
+        """Whether there are two or more templates; their results can be joined again."""
         return self.query_count > self.reads_of_template
 
     @property
@@ -132,8 +132,8 @@ class QueryBlock:
     def halves(self) -> tuple[Self, Self]:
         """Return the first and the second half of the queries, as views of their arrays.
 
-        The mates of several pairs stay together. Those of a single pair, whose matches alone may
-        be too many for a device, become single reads: that is good for a search only.
+        Mates stay together. Only those of a single pair, whose matches may be too many for a
+        device, become single reads, which is valid only for a search.
         """
         middle = self.query_count // 2
         if self.query_count > 2:
@@ -143,7 +143,7 @@ class QueryBlock:
     def split_at(self, bases: int) -> tuple[Self, Self]:
         """Return the first queries, of about `bases` bases, and the others, as views.
 
-        The query that has the base of this number is the last of the first part. Both have at least
+        The query that contains base number `bases` ends the first part. Both parts have at least
         one query; the block must have two or more. Mates stay together as in `halves`.
         """
         step = self.reads_of_template if self.query_count > 2 else 1

@@ -21,24 +21,24 @@ from mummergpu.sequence.codes import BREAK, MARGIN, padded_reverse_complements, 
 
 @frozen
 class ReadBlock(QueryBlock):
-    """Reads with their qualities; whatever searches a `QueryBlock` searches this too.
+    """Reads with their qualities; they are searched as any `QueryBlock`.
 
     Names have no ``/1`` or ``/2`` at their ends.
 
     Attributes
     ----------
     base_qualities : ndarray, dtype=uint8, shape=(n_bases,)
-        The qualities on Phred's scale, 0 to 93, at the indices of `codes`. All of a read that has
-        none are `qualities.NO_QUALITY`.
+        The qualities on Phred's scale, 0 to 93, at the indices of `codes`; `qualities.NO_QUALITY`
+        for all bases of a read without qualities.
     paired : bool
         Whether reads 2i and 2i + 1 are mates, the first and the second of a template. A single
         read among them has a second mate that is `missing`.
     written : Records or None
-        The reads as they are written, if they are not searched as they came (`searchable`).
+        The reads as written, if they differ from the searched ones (`searchable`).
     tags : Spans
-        The tags that the records of the reads have besides those of a mapper.
+        The tags of the input records, other than those that a mapper writes.
     has_groups : bool
-        Whether the tags have the read groups; otherwise, the reads are of the group of the run.
+        Whether the tags have the read groups; otherwise, the reads belong to the group of the run.
     """
 
     base_qualities: ByteArray = field(kw_only=True)
@@ -68,15 +68,14 @@ class ReadBlock(QueryBlock):
 
     @property
     def as_written(self) -> Records:
-        """The reads as they are written."""
+        """The reads as written to the output."""
         return self.written or self.records
 
     def searchable(self, max_bases: int | None) -> ReadBlock:
-        """Return the reads as they are searched, and kept as they are written.
+        """Return the block with searchable reads, and the original ones in `written`.
 
         Reads of more than `max_bases` are searched as reads without bases, and letters that stand
-        for several bases are breaks. The same object is returned if all can be searched as they
-        are.
+        for several bases as breaks. The same object is returned if nothing has to change.
         """
         written, lengths = self.as_written, np.diff(self.offsets)
         is_short = max_bases is None or self.longest <= max_bases
@@ -119,7 +118,7 @@ class ReadBlock(QueryBlock):
     def part(self, first: int, end: int) -> Self:
         """Return a range of the reads, with the same index, as views of the arrays.
 
-        They are paired if the block is, and the range parts no mates.
+        They are paired if the block is, and the range separates no mates.
         """
         return replace(
             super().part(first, end),
@@ -134,7 +133,7 @@ class ReadBlock(QueryBlock):
 
     @property
     def read_count(self) -> int:
-        """The number of reads, without the missing mates of single ones."""
+        """The number of reads, without the missing mates of single reads."""
         return self.query_count - self.single_count
 
     @property
@@ -144,7 +143,7 @@ class ReadBlock(QueryBlock):
 
     @cached_property
     def missing(self) -> BoolArray:
-        """Which reads stand for the mates that single reads among pairs do not have.
+        """Which reads are placeholders for the missing mates of single reads among pairs.
 
         They have neither bases nor a name.
         """
@@ -155,10 +154,10 @@ class ReadBlock(QueryBlock):
         return missing
 
     def libraries(self, groups: Sequence[bytes]) -> Int64Array:
-        """Return the library of each template: its read group, or behind these its file.
+        """Return the library of each template: its read group, or otherwise its file.
 
-        That is the number of its read group in `groups`, which are IDs; or their number and that of
-        its file.
+        It is the index of the read group in `groups`, which are IDs; or the number of `groups` plus
+        the number of the file.
         """
         step = self.reads_of_template
         found = np.full(self.query_count // step, len(groups) + self.file_number, dtype=np.int64)
@@ -170,16 +169,16 @@ class ReadBlock(QueryBlock):
         return found
 
     def turned(self, turns: Int64Array) -> ReadBlock:
-        """Return pairs with some of the mates turned around; they are written as they are.
+        """Return pairs with some mates reverse-complemented; they are written unchanged.
 
-        `turns` has a row of two truth values for each pair, or one for all.
+        `turns` has a row of two truth values for each pair, or one row for all.
         """
         is_turned = np.broadcast_to(turns, (self.pair_count, 2)).reshape(-1) != 0
         padded = padded_reverse_complements(self.padded_codes, self.offsets)
         is_turned_base = np.repeat(is_turned, np.diff(self.offsets))
         codes = padded[MARGIN : padded.size - MARGIN]
         np.copyto(codes, self.codes, where=~is_turned_base)
-        # The base behind whose end as many lie as before it: the ends of its read are exchanged.
+        # The index of the mirrored base in its read.
         sums = self.offsets[:-1] + self.offsets[1:] - 1
         bases = np.arange(self.base_count)
         source = np.where(is_turned_base, np.repeat(sums, np.diff(self.offsets)) - bases, bases)
@@ -192,5 +191,5 @@ class ReadBlock(QueryBlock):
 
     @property
     def reads_of_template(self) -> int:
-        """How many reads belong together: 2 if they are mates."""
+        """The number of reads per template: 2 if they are mates."""
         return 2 if self.paired else 1

@@ -1,4 +1,4 @@
-"""What files of reads a user names: single reads or pairs, in one file or in two."""
+"""The files of reads of a user: single reads or pairs, in one file or in two."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ class ReadFile:
     interleaved : bool
         Whether mates alternate. The flags of SAM, BAM and CRAM say so themselves.
     ignores_flags : bool
-        Whether the flags of SAM, BAM and CRAM are ignored: that reads are mates, and which one is
-        the first.
+        Whether to ignore the flags of SAM, BAM and CRAM for mates, and for which mate is the first.
     part : FileRange or None
-        The records that are read; None for all.
+        The range of records to read; None for all.
     """
 
     path: str
@@ -44,7 +43,7 @@ class ReadFile:
 
     @property
     def parts(self) -> tuple[FileRange | None, ...]:
-        """What is read of the file."""
+        """The range to read."""
         return (self.part,)
 
 

@@ -32,17 +32,17 @@ from mummergpu.runtime.words import pluralize
 Block = TypeVar("Block", QueryBlock, ReadBlock)
 
 _BLOCKS_AHEAD: Final = 2
-"""The most blocks of each of two files that wait for the other."""
+"""The most blocks of each of two files that wait for the other file."""
 
 
 class LongReads(NamedTuple):
-    """How many reads stay unmapped because they are too long, and the bases of the longest."""
+    """The number of reads that are too long to be mapped, and the length of the longest."""
 
     reads: int = 0
     longest: int = 0
 
     def with_others(self, other: LongReads) -> LongReads:
-        """Return those of two parts of the input together."""
+        """Return the sum of two parts of the input."""
         return LongReads(self.reads + other.reads, max(self.longest, other.longest))
 
     def warning(self, max_bases: int) -> str:
@@ -58,30 +58,30 @@ class ReadReader(Closing, Generic[Block]):
     """Reads single reads and pairs, in blocks; `query_reader` and `read_reader` make one.
 
     A block ends with the read or the pair that brings it to `block_size` bases, or at the end of a
-    file; no pair is split. Millions of empty reads, or very long names, also end a block. The
-    blocks of a large plain FASTA or FASTQ file that is not one of two mate files have about
-    `block_size` bases. Each block has memory of its own, so it can be kept as long as it is needed.
+    file; no pair is split. Millions of empty reads, or very long names, also end a block. Blocks of
+    a large plain FASTA or FASTQ file that is not one of two mate files have only about `block_size`
+    bases. Each block has its own memory, so it can be kept as long as it is needed.
 
-    The reader keeps some blocks: two of each of two mate files and the one that it makes of them,
-    or what `ParallelRecordReader` keeps; and the part of the longest query that exceeds a block.
+    The reader keeps some blocks: two of each of two mate files and the one made from them, or those
+    of `ParallelRecordReader`; and the part of the longest query that exceeds a block.
 
     Attributes
     ----------
     bytes_total : int or None
-        The size of all files, None if one of them is not a regular file.
+        The size of all files; None if one of them is not a regular file.
     needs_own_group : bool
         Whether there may be reads whose file has no read groups.
     long_reads : LongReads
-        The reads so far that the rules do not map for their length.
+        The reads so far that are too long to be mapped.
 
     Raises
     ------
     LibraryError
         If the library for the compression of a file is missing.
     InputError
-        If a file is invalid, the names of two mates differ, a read has no mate, the rules refuse
-        one for its length, or two headers do not agree about a read group. Files that cannot be
-        opened or decompressed are reported before the first one is read.
+        If a file is invalid, the names of two mates differ, a read has no mate, a read is too long
+        for the rules, or two headers disagree about a read group. Files that cannot be opened or
+        decompressed are reported before the first one is read.
     """
 
     def __init__(
@@ -125,9 +125,9 @@ class ReadReader(Closing, Generic[Block]):
 
     @property
     def read_groups(self) -> tuple[bytes, ...]:
-        """The lines about read groups in the headers of the regular files and the first source.
+        """The read group lines in the headers of the regular files and the first source.
 
-        They are known as soon as a block is read; the other headers may have no more.
+        They are known as soon as a block is read; the other headers may not add any.
         """
         return self._groups.lines
 
@@ -212,11 +212,11 @@ class ReadReader(Closing, Generic[Block]):
         )
 
     def _records_of(self, source: ReadSource, stack: ExitStack) -> Iterable[tuple[Records, bool]]:
-        """Yield the records of a source, and whether two and two of them are mates."""
+        """Yield the records of a source, and whether they are pairs of mates."""
         is_plain = isinstance(source, ReadFile) and source.ignores_flags and not source.interleaved
         if is_plain and not self._keeps_qualities:
             return ((records, False) for records in self._files[0])
-        # A run without pairs does not wait for this import.
+        # Imported here: a run without pairs need not wait for it.
         from mummergpu.input.blocks.pairs import mates_of_two, reads_of_file
 
         limits = Limits.of_block(self.block_size)
@@ -237,7 +237,7 @@ class ReadReader(Closing, Generic[Block]):
         return reads_of_file(source.path, self._files[0], *flags, with_suffixes, by_name)
 
     def _helping_threads(self) -> ReadingThreads | None:
-        """Return the threads that help to read the two open files, None if none can.
+        """Return the threads that help to read the two open files; None if none can.
 
         A thread that waits for a pipe could not be stopped.
         """
@@ -247,7 +247,7 @@ class ReadReader(Closing, Generic[Block]):
         return self._threads if is_known else None
 
     def _side_by_side(self, stack: ExitStack) -> list[Prefetcher[Records]]:
-        """Return the records of two files, which are read at the same time."""
+        """Return the records of two files, read at the same time."""
         ahead = [Prefetcher(file, _BLOCKS_AHEAD) for file in self._files]
         for prefetcher in ahead:
             # In this order, an interrupt while the thread starts ends it.
@@ -303,10 +303,10 @@ def query_reader(
     paths : sequence of str
         The files in order, "-" being standard input: FASTA, FASTQ, SAM, BAM or CRAM. If the rules
         say that they are paired, one file in which mates alternate; or first mates and second mates
-        in turn, two files for each set of pairs. The names of mates then end in ``/1`` and ``/2``:
-        what a file lacks of that is added.
+        in turn, two files for each set of pairs. The names of mates then end in ``/1`` and ``/2``,
+        which are added if missing.
     block_size : int
-        About how many bases a block has, at least 1.
+        The approximate bases of a block, at least 1.
     chunk_size : int, default CHUNK_SIZE
         The number of bytes of text parsed at once.
     rules : QueryRules, optional
@@ -339,27 +339,27 @@ def read_reader(
     block_size, chunk_size : int
         As for `query_reader`.
     rules : QueryRules, optional
-        Which files are accepted; `paired` is of no account. `warn` also receives a line for a
-        source whose qualities look like those of old Illumina programs (see `qualities`). Reads of
-        more than `max_bases` are searched as reads without bases (`ReadBlock.searchable`).
+        Which files are accepted; `paired` is ignored. `warn` also receives a line for a source
+        whose qualities look like those of old Illumina programs (see `qualities`). Reads of more
+        than `max_bases` are searched as reads without bases (`ReadBlock.searchable`).
     threads : ReadingThreads, optional
-        They help with large files. If there are two or more, two mate files are read side by side.
+        They help with large files. With two or more, two mate files are read at the same time.
     """
     rules = rules or QueryRules()
     return ReadReader(sources, block_size, chunk_size, rules, threads, keeps_qualities=True)
 
 
 BLOCKS_AHEAD: Final = 2
-"""The most blocks that wait after they have been read."""
+"""The most blocks that are read ahead."""
 
 
 class ReadStream(Generic[Block]):
-    """Reads blocks while the index is prepared, and lets the first reads be looked at.
+    """Reads blocks while the index is prepared, and shows the first reads in advance.
 
     The stream begins to read files when the ``with`` block begins, and closes the reader at its
-    end. No thread reads a pipe until the blocks are asked for: a pipe can stay without data for a
-    long time, and a thread that waits for it could not be stopped if anything else failed. Whoever
-    asks for the first templates of a pipe reads them itself.
+    end. No thread reads a pipe until the blocks are requested: a pipe can stay without data for a
+    long time, and a thread that waits for it could not be stopped if anything else failed. A caller
+    that requests the first templates of a pipe reads them itself.
 
     `tell` receives the number of bases read, and the share of the files if it is known.
     """
@@ -374,7 +374,7 @@ class ReadStream(Generic[Block]):
         self._ahead: Prefetcher[Block] = Prefetcher(source, BLOCKS_AHEAD)
         self._stack = ExitStack()
         self._has_started = False
-        # Until the thread starts, whoever draws a block reads it.
+        # Until the thread starts, the caller reads its blocks itself.
         self._waiting: Iterator[Block] = source
         self._first: list[Block] = []
 
@@ -399,7 +399,7 @@ class ReadStream(Generic[Block]):
     def first_templates(self, count: int, skipped: int = 0) -> list[Block]:
         """Return blocks with the first templates, pairs or single reads, after some are skipped.
 
-        They are all that there are if these are fewer. `blocks` yields them all the same.
+        There may be fewer than `count`. `blocks` yields them again.
         """
         found: list[Block] = []
         at, end = 0, skipped + count
@@ -415,7 +415,7 @@ class ReadStream(Generic[Block]):
         return found
 
     def _drawn(self) -> Iterator[Block]:
-        """Yield further blocks, which `blocks` yields once more."""
+        """Yield further blocks, which `blocks` yields again."""
         for block in self._waiting:
             self._first.append(block)
             yield block

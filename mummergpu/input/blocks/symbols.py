@@ -23,8 +23,8 @@ _BASES: Final = frozenset("ACGTURYSWKMBDHVN")
 def code_table(alphabet: Sequence[str]) -> ByteArray:
     """Return the code of each byte for an alphabet of single ASCII characters.
 
-    A letter stands for both of its cases unless the alphabet has both. Of bases, U is T and T is U
-    where the alphabet has only one of them.
+    A letter stands for both cases unless the alphabet has both. U and T are the same if the
+    alphabet has only one of them.
     """
     table = np.full(256, NO_SYMBOL, dtype=np.uint8)
     table[[ord(blank) for blank in " \t\v\f"]] = PASSED_OVER
@@ -52,10 +52,10 @@ class SymbolFiles(RecordFiles):
     def blocks(
         self, threads: ReadingThreads | None = None, warn: Callable[[str], None] = say_nothing
     ) -> Generator[tuple[Records, list[str]]]:
-        """Yield the sequences in blocks, with their names; that of a line is its number, from 1 on.
+        """Yield the sequences in blocks, with their names; that of a line is its 1-based number.
 
-        Raise `InputError` if a file has no format that is known, or a symbol is not in the
-        alphabet: the error names the line, the record and the position in it.
+        Raise `InputError` if the format of a file is unknown, or a symbol is not in the alphabet:
+        the error names the line, the record and the position in it.
         """
         limits = Limits.of_block(self._block_size)
         options = RecordOptions(limits, any_letters=True, symbols=self._table, warn=warn)

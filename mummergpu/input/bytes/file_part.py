@@ -1,4 +1,4 @@
-"""A part of a regular file, which is read like a whole file, by any thread."""
+"""Parts of regular files, which any thread can read like whole files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LONGEST_BLOCK: Final = 1 << 16
 
 
 class TextPlace(NamedTuple):
-    """A byte of a plain file; of bgzf a block, and the bytes of its text before the place."""
+    """A byte of a plain file; in bgzf, a block and an offset in its text."""
 
     at: int
     skipped: int = 0
 
 
 class FileRange(NamedTuple):
-    """The records of a FASTA or FASTQ file from one place to another, where records begin."""
+    """The records of a FASTA or FASTQ file between two places at which records begin."""
 
     begin: TextPlace
     end: TextPlace
@@ -33,7 +33,7 @@ class FileRange(NamedTuple):
 
 
 class FilePart:
-    """A part of a file as parsers take it, as they do a whole `Input`."""
+    """A part of a file, which parsers take in place of an `Input`."""
 
     def __init__(self, path: str, content: Readable) -> None:
         self.path = path
@@ -43,7 +43,7 @@ class FilePart:
 
 
 class _Range:
-    """Reads a range of bytes of a file, whose position stays as it is."""
+    """Reads a range of bytes of a file without changing its position."""
 
     def __init__(self, file_number: int, begin: int, end: int | None) -> None:
         self._file_number = file_number
@@ -61,7 +61,7 @@ class _Range:
 
 
 def plain_part(file_number: int, path: str, begin: int, end: int | None) -> FilePart:
-    """Return some bytes of an open file that is not compressed; all from `begin` on without an end.
+    """Return some bytes of an open plain file; all from `begin` on if `end` is None.
 
     The caller closes the file. `text` raises `InputError` if it cannot be read.
     """
@@ -69,7 +69,7 @@ def plain_part(file_number: int, path: str, begin: int, end: int | None) -> File
 
 
 def open_range(file_number: int, path: str, part: FileRange) -> FilePart:
-    """Return a range of an open file; one of bgzf, of whole blocks, is read into memory."""
+    """Return a range of an open file; a range of bgzf is decompressed in memory."""
     if not part.is_bgzf:
         return plain_part(file_number, path, part.begin.at, part.end.at)
     with reading(path):
@@ -77,20 +77,20 @@ def open_range(file_number: int, path: str, part: FileRange) -> FilePart:
 
 
 def read_into(file_number: int, memory: memoryview[Any], at: int) -> int:
-    """Read bytes of a file into memory that exists already; return how many, 0 at its end.
+    """Read bytes of a file into existing memory; return their number, 0 at the end.
 
-    They may be fewer than `memory` holds. The position of the open file stays as it is.
+    They may be fewer than `memory` holds. The position of the open file does not change.
     """
     if hasattr(os, "preadv"):
         return os.preadv(file_number, [memory], at)
-    # macOS has that call since version 11 only.
+    # macOS has this call only since version 11.
     piece = os.pread(file_number, memory.nbytes, at)
     memory[: len(piece)] = piece
     return len(piece)
 
 
 def inflated(blocks: bytes) -> bytes:
-    """Return the text of whole blocks."""
+    """Return the text of whole bgzf blocks."""
     from isal import igzip
 
     decompress: Any = igzip.decompress

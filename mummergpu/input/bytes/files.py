@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 STANDARD_INPUT: Final = "-"
 
 PLACE: Final = "<memory>"
-"""What errors name in place of a file if a program has the records in memory."""
+"""The name in errors in place of a file if the records are in memory."""
 
 _HEAD_SIZE: Final = 1 << 16
 _LONGEST_BLANK_HEAD: Final = 1 << 20
 
 _NEVER_EMPTY: Final = (".gz", ".bgz", ".bgzf", ".bz2", ".xz", ".zst", ".bam", ".cram")
-"""The name endings of files that have some bytes even if they hold no reads."""
+"""The name endings of files that are never empty, even without reads."""
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def reading(path: str) -> Iterator[None]:
     except EOFError:
         raise InputError("the compressed data end too early (truncated?)", path) from None
     except OSError as error:
-        if error.errno is None:  # Errors of the compressed data have no number.
+        if error.errno is None:  # Faults of compressed data have no number.
             raise InputError(f"the compressed data are corrupt ({error})", path) from None
         reason = os.strerror(error.errno)
         raise InputError(reason[:1].lower() + reason[1:], path) from None
@@ -127,9 +127,9 @@ class CountedInput(RawIOBase):
 
 
 class TextStream(RawIOBase):
-    """A text, already decompressed, whose beginning can be inspected before it is read.
+    """A decompressed text whose beginning can be inspected before it is read.
 
-    `watch`, if there is one, receives all that is read from now on, in parts.
+    `watch`, if set, receives everything that is read from then on, in parts.
     """
 
     def __init__(self, file: Readable, path: str) -> None:
@@ -199,7 +199,7 @@ class Input(Closing):
     easel_format : str or None
         Which of `EASEL_FORMATS` the text has, if its format is `Format.EASEL`.
     ignored_bytes : int
-        The bytes that follow the compressed data, as soon as `text` has been read.
+        The number of bytes after the compressed data, once `text` has been read.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class Input(Closing):
     def _open_compressed(
         self, magic: bytes, compression: Compression, threads: ReadingThreads | None
     ) -> _Decompressor:
-        # A plain file does not wait for these imports.
+        # Imported here: a plain file need not wait for them.
         if threads is not None and threads.has_many and is_bgzf(magic):
             from mummergpu.input.bytes import inflated_blocks
 
@@ -300,7 +300,7 @@ class Input(Closing):
         self.ignored_bytes += count
 
     def tell_of_ignored(self, warn: Callable[[str], None]) -> None:
-        """Warn of what follows the compressed data, after the text has been read."""
+        """Warn of bytes after the compressed data, once the text has been read."""
         if self.ignored_bytes:
             count = pluralize(self.ignored_bytes, "byte")
             warn(f"{self.path}: {count} after the end of the compressed data are ignored")
@@ -355,7 +355,7 @@ class Input(Closing):
 
 
 def open_binary(path: str) -> BinaryIO:
-    """Open a file for reading, "-" being standard input; without a buffer, unless it is that."""
+    """Open a file for reading without a buffer; "-" is standard input, with a buffer."""
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise InputError("standard input is closed", path)
@@ -393,7 +393,7 @@ def bytes_of_files(paths: Sequence[str]) -> int | None:
     LibraryError
         If the library for the compression of a regular file is missing.
     InputError
-        If one of them cannot be opened, or its compression not be decoded.
+        If one of them cannot be opened, or its compression is not supported.
     """
     sizes = [_size_of(path) for path in paths]
     known = [size for size in sizes if size is not None]

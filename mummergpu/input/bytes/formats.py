@@ -2,8 +2,8 @@
 
 BAM and bgzf end with an empty bgzf block. CRAM has ended with an empty container of its own since
 version 2.1. Plain gzip has no mark after its last member and needs none: a truncated member lacks
-its own trailer. A file that is cut between two blocks or containers has no other fault; only the
-mark is missing.
+its own trailer. In a file that is cut between two blocks or containers, only the missing mark shows
+it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Format(Enum):
 
 
 class Compression(Enum):
-    """How an input file is compressed, with the name that users know."""
+    """The compression of an input file, by its common name."""
 
     GZIP = "gzip"
     BZIP2 = "bzip2"
@@ -40,7 +40,7 @@ class Compression(Enum):
     ZSTD = "zstd"
 
     def may_begin(self, first: bytes) -> bool:
-        """Return whether more bytes can make some bytes the beginning of such data."""
+        """Return whether `first` may be the beginning of data of this compression."""
         return any(magic.startswith(first) for magic in _MAGICS[self])
 
 
@@ -55,10 +55,10 @@ _MAGICS: Final = {
 }
 
 LONGEST_MAGIC: Final = 6
-"""The number of bytes that show whether a file is compressed, and how."""
+"""The number of first bytes that determine the compression."""
 
 ZIP_MAGIC: Final = b"PK\x03\x04"
-"""The first bytes of a zip file, which holds files and is no compressed file."""
+"""The first bytes of a zip file, which is an archive, not a compressed file."""
 
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SAM_HEADER: Final = re.compile(rb"@(?:HD|SQ|RG|PG)\t[A-Za-z][A-Za-z0-9]:")
@@ -71,7 +71,7 @@ _BINARY: Final = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f-\xff]")
 def compression_of(first: bytes) -> Compression | None:
     """Return how data are compressed, from their first `LONGEST_MAGIC` bytes or more.
 
-    None if they are not compressed in a way that is known.
+    None if they are not compressed in a known way.
     """
     return next((kind for kind, magics in _MAGICS.items() if first.startswith(magics)), None)
 
@@ -87,15 +87,15 @@ EASEL_FORMATS: Final = (
     *("uniprot", "embl", "genbank", "ddbj", "stockholm", "pfam", "a2m", "afa", "psiblast"),
     *("selex", "clustal", "clustallike", "phylip", "phylips"),
 )
-"""The formats of proteins that Easel, HMMER's library, reads for this package, by its own words."""
+"""The protein formats that Easel, HMMER's library, reads for this package, by Easel's names."""
 
 BY_CONTENT: Final = "auto"
-"""The word for the format that a file of proteins has by its content."""
+"""The word for detecting the format of a file of proteins from its content."""
 
 FASTA_WORD: Final = "fasta"
 
 SYMBOLS: Final = "symbols"
-"""The word for files of any symbols: text of no other format has a sequence a line."""
+"""The word for files of any symbols: text of no other format has one sequence per line."""
 
 PROTEIN_FORMATS: Final = (BY_CONTENT, FASTA_WORD, *EASEL_FORMATS)
 """The words for formats of proteins."""
@@ -104,7 +104,7 @@ PROTEIN_FORMATS: Final = (BY_CONTENT, FASTA_WORD, *EASEL_FORMATS)
 def easel_format_of_text(head: bytes) -> str | None:
     """Return which of `EASEL_FORMATS` a text has, from its first line that is not blank, or None.
 
-    EMBL's format and UniProt's are one to Easel.
+    Easel treats EMBL's and UniProt's formats as one.
     """
     rest = head.lstrip()
     return next((name for begin, name in _EASEL_HEADS.items() if rest.startswith(begin)), None)
@@ -129,7 +129,7 @@ def is_binary(line: bytes) -> bool:
 
 
 BGZF_END: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-"""The empty block that a bgzf file ends with."""
+"""The empty block at the end of a bgzf file."""
 
 _CRAM_2_END: Final = bytes.fromhex(
     "0b000000ffffffff0fe0454f4600000000010000010006060100010001" + "00"
@@ -138,7 +138,7 @@ _CRAM_3_END: Final = bytes.fromhex(
     "0f000000ffffffff0fe0454f46000000000100" + "05bdd94f0001000606010001000100ee63014b"
 )
 _CRAM_ENDS: Final = {(2, 1): _CRAM_2_END, (3, 0): _CRAM_3_END, (3, 1): _CRAM_3_END}
-"""The empty container that CRAM of each version ends with; version 2.0 has none."""
+"""The empty container at the end of CRAM of each version; version 2.0 has none."""
 
 _LOOSE_BYTE: Final = 8
 """The byte of CRAM's last container whose upper half old writers filled with zeros."""
@@ -147,7 +147,7 @@ BGZF_HEAD: Final = 18
 """The first bytes, which distinguish bgzf from plain gzip."""
 
 _LAST_SIZE: Final = 1 << 16
-"""The bytes in which the end mark of a file is looked for."""
+"""The number of last bytes in which the end mark of a file is searched."""
 
 _NO_BGZF_END: Final = (
     "the compressed data lack bgzf's empty block at their end (truncated? "
@@ -176,9 +176,9 @@ def bgzf_block_bytes(head: bytes) -> int:
 
 
 def check_end(first: bytes, last: bytes) -> None:
-    """Check that a file ends as its kind of container must, from its first 18 and its last bytes.
+    """Check the end mark of a file's container format, from its first 18 and its last bytes.
 
-    Files that are no containers, plain gzip and CRAM versions without a mark always pass.
+    Files without a container format, plain gzip and CRAM versions without a mark always pass.
     """
     if is_bgzf(first) and BGZF_END not in last:
         raise MissingEndError
@@ -191,16 +191,16 @@ def check_end(first: bytes, last: bytes) -> None:
 
 
 def _strict(mark: bytes) -> bytes:
-    """Return the last container of CRAM without the bits in which writers differ."""
+    """Return the last container of CRAM without the bits that differ between writers."""
     loose = mark[_LOOSE_BYTE : _LOOSE_BYTE + 1]
     return mark[:_LOOSE_BYTE] + bytes(byte & 0x0F for byte in loose) + mark[_LOOSE_BYTE + 1 :]
 
 
 def check_end_of_file(file: BinaryIO) -> None:
-    """Check that a regular file ends as its kind of container must; the file position stays.
+    """Check the end mark of a regular file's container format; keep the file position.
 
-    Something may follow the mark of bgzf: who decompresses the file finds the end of the data, and
-    whether the mark is there. Raise `MissingEndError` if not.
+    Raise `MissingEndError` if it is missing. Bytes may follow the mark of bgzf: then the
+    decompressor finds the end of the data and checks the mark.
     """
     descriptor = file.fileno()
     size = os.fstat(descriptor).st_size

@@ -1,7 +1,6 @@
 """Decompresses a file ahead of its reader: bgzf in several threads, everything else in one.
 
-Decompression takes five times as long as parsing what comes out. The blocks of bgzf are
-independent.
+Decompression takes five times as long as parsing the text. The blocks of bgzf are independent.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 PIECE_SIZE: Final = 1 << 20
-"""The most bytes that are decompressed ahead at once."""
+"""The maximum size of a piece that is decompressed ahead."""
 
 AHEAD_FROM: Final = 2 << 20
 """The bytes of text after which threads begin to help: smaller files need none."""
 
 
 class Leftover:
-    """Data of which a reader takes as many bytes as it has space for."""
+    """Data that a reader takes in portions of any size."""
 
     def __init__(self, data: bytes | memoryview = b"") -> None:
         self._data = memoryview(data)
@@ -41,10 +40,10 @@ class Leftover:
 
 
 class InflatedAhead:
-    """Reads a regular file that is compressed, but the next piece is decompressed in a thread.
+    """Reads a compressed regular file, whose next piece a thread decompresses.
 
-    A thread that waits for a pipe could not be stopped. The thread begins after `ahead_from` bytes
-    of text.
+    Not for pipes: a thread that waits for one could not be stopped. The thread begins after
+    `ahead_from` bytes of text.
     """
 
     def __init__(
@@ -77,13 +76,13 @@ class InflatedAhead:
         return self._leftover.readinto(view)
 
     def _take(self) -> bytes:
-        """Return what the thread has decompressed, or raise its error."""
+        """Return the text from the thread, or raise its error."""
         assert self._next is not None
         future, self._next = self._next, None
         try:
             return future.result()
         finally:
-            # The future holds its exception, which holds this frame: a circle.
+            # The future holds its exception, which holds this frame: a reference cycle.
             del future
 
     def stop(self) -> None:
@@ -93,7 +92,7 @@ class InflatedAhead:
 
 
 COMPRESSED_PIECE_SIZE: Final = 1 << 18
-"""About the bytes of bgzf blocks that a thread decompresses at once."""
+"""The approximate bytes of bgzf blocks that a thread decompresses at once."""
 
 _LONGEST_TEXT_OF_BLOCK: Final = 1 << 16
 _BUFFER_SIZE: Final = PIECE_SIZE + _LONGEST_TEXT_OF_BLOCK + 1
@@ -103,11 +102,11 @@ _LENGTH_BYTES: Final = 4
 class InflatedBlocks:
     """Reads bgzf, and decompresses pieces of several blocks in threads, ahead of the reader.
 
-    Whatever is wrong with a piece, `DecodedStreams` goes on from its first byte: it raises the
-    errors, and decompresses what is gzip but no bgzf. It also checks the end of the file.
+    If anything is wrong with a piece, `DecodedStreams` goes on from its first byte: it raises the
+    errors, and decompresses gzip that is not bgzf. It also checks the end of the file.
 
-    `ignore` receives the number of bytes that follow the last block. If a read from `source` would
-    have to wait (`is_ready`), the pieces at hand are returned first.
+    `ignore` receives the number of bytes after the last block. If a read from `source` would block
+    (`is_ready`), the available pieces are returned first.
     """
 
     def __init__(
@@ -127,7 +126,7 @@ class InflatedBlocks:
         self._before = ahead_from
         self._compressed = bytearray()
         self._under_way: deque[tuple[bytes, Future[memoryview]]] = deque()
-        # New memory costs a fifth of the time in page faults, so the buffers are used again.
+        # Buffers are reused, because page faults of new memory take a fifth of the time.
         self._buffers: list[bytearray] = []
         self._last = bytearray()
         self._is_drained = False
@@ -146,12 +145,12 @@ class InflatedBlocks:
         return self._leftover.readinto(view) or self._rest.readinto(view)
 
     def stop(self) -> None:
-        """Drop the pieces that are under way; they use no file."""
+        """Drop the pieces in work; they use no file."""
         for _, future in self._under_way:
             future.cancel()
 
     def _next_text(self) -> bytes | memoryview:
-        """Return the text of the next piece; nothing if it is empty or `_rest` has to go on."""
+        """Return the text of the next piece; nothing if it is empty or `_rest` must continue."""
         if self._last:
             self._buffers.append(self._last)
             self._last = bytearray()
@@ -174,7 +173,7 @@ class InflatedBlocks:
             self._go_on_from(piece)
             return b""
         finally:
-            del future  # It holds its exception, which holds this frame: a circle.
+            del future  # It holds its exception, which holds this frame: a reference cycle.
 
     def _buffer(self) -> bytearray:
         """Return space for the text of a piece and one byte more."""
@@ -198,7 +197,7 @@ class InflatedBlocks:
         return b""
 
     def _go_on_from(self, piece: bytes) -> None:
-        """Leave all that has not been returned to `DecodedStreams`."""
+        """Pass everything that has not been returned yet to `DecodedStreams`."""
         self.stop()
         parts = [piece, *(later for later, _ in self._under_way)]
         self._under_way.clear()
@@ -241,7 +240,7 @@ class InflatedBlocks:
         try:
             count = self._source.readinto(buffer)
         except OSError as error:
-            # The pieces before it come first.
+            # The pieces before the error come first.
             self._fault, count = error, 0
         self._is_drained = count == 0
         self._compressed += memoryview(buffer)[:count]
@@ -249,7 +248,7 @@ class InflatedBlocks:
 
 
 class _Rest(RawIOBase):
-    """Some data, then an error or what else a file has."""
+    """Some data, followed by an error or by the rest of a file."""
 
     def __init__(self, data: bytes, fault: OSError | None, source: RawIOBase) -> None:
         super().__init__()
@@ -271,13 +270,13 @@ class _Rest(RawIOBase):
 def _inflate(blocks: bytes, size: int, buffer: bytearray) -> memoryview:
     """Decompress whole bgzf blocks into a buffer that is longer than their text of `size` bytes.
 
-    Any exception says that something is wrong with the blocks.
+    Any exception means that something is wrong with the blocks.
     """
     from isal import igzip
 
     open_gzip: Any = igzip.IGzipFile
     with open_gzip(fileobj=BytesIO(blocks), mode="rb") as file:
-        # The reader compares a block with its checksum when it is asked for what follows it.
+        # The reader checks the checksum of a block only when more data are requested.
         view, end = memoryview(buffer)[: size + 1], 0
         while count := file.readinto(view[end:]):
             end += count

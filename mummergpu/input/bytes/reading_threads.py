@@ -1,4 +1,4 @@
-"""The threads that decompress and parse pieces of the input, beside the thread that reads it."""
+"""The threads that decompress and parse pieces of the input for the thread that reads it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Final
 from mummergpu.runtime.closing import Closing
 
 MOST_THREADS: Final = 8
-"""More threads would wait for the one that reads the file and puts their results in order."""
+"""More threads would wait for the one that reads the file and orders their results."""
 
 
 class ReadingThreads(Closing):
-    """A pool of threads for pieces of input files, for a run with some working threads.
+    """A pool of threads for pieces of input files.
 
     It is a context manager. A thread starts when there is a piece for it, so small files need none.
 
     Attributes
     ----------
     window : int
-        The number of pieces that should be under way, so that no thread waits.
+        The number of pieces in work at once, so that no thread waits.
     can_share : bool
-        Whether there is more than one thread, to share work that the search waits for.
+        Whether there is more than one thread to share work for which the search waits.
     executor : concurrent.futures.ThreadPoolExecutor
         Runs the work, which must not wait for other work; only `close` may shut it down.
     has_many : bool
-        Whether pieces should be worked on side by side. Two processors are busy with the search:
-        they would only lose the time of passing the pieces on.
+        Whether to work on pieces in parallel. With two processors, which are busy with the search,
+        passing the pieces on would only cost time.
     """
 
     def __init__(self, threads: int) -> None:

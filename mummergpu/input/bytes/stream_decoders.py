@@ -1,8 +1,8 @@
 """Decompresses gzip, bzip2, xz and zstd, of which a file may hold several streams.
 
-Python has decoders of bzip2 and xz, and from version 3.14 on one of zstd; ISA-L has that of gzip. A
-decoder knows one stream only. What may follow a stream, and that something is missing, is decided
-here.
+Python has decoders of bzip2 and xz, and from version 3.14 on one of zstd; that of gzip is ISA-L's.
+A decoder knows only one stream. This module decides what may follow a stream, and detects missing
+data.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ COMPRESSED_BYTES: Final = 1 << 16
 
 _TEXT_BYTES: Final = 1 << 16
 """The most bytes that a decoder returns at once: for more, it gets new memory from the system each
-time, which takes half as long again as decompressing."""
+time, which adds half of the time of decompressing."""
 
 _PADDING_UNIT: Final = 4
-"""Streams of xz may be followed by zeros, whose number is a multiple of this."""
+"""A multiple of this number of zeros may follow a stream of xz."""
 
 _WINDOW_BITS: Final = 31
 """The largest window of zstd that is accepted: what ``zstd --ultra --long=31`` writes."""
@@ -44,9 +44,9 @@ _FEW_BYTES: Final = 1 << 12
 
 
 class Decoder(Protocol):
-    """What decompresses one stream: the interface of Python's own decoders.
+    """Decompresses one stream: the interface of Python's own decoders.
 
-    `unused_data` is what follows the end of the stream (`eof`).
+    `unused_data` are the bytes after the end of the stream (`eof`).
     """
 
     @property
@@ -64,16 +64,16 @@ class Decoder(Protocol):
 
 
 class DecodedStreams:
-    """Reads the streams of a kind, and ignores what follows the last one, as gzip does.
+    """Reads the streams of one compression, and ignores bytes after the last one, as gzip does.
 
     Parameters
     ----------
     is_bgzf : bool
-        Whether the last stream must hold no text: it is the mark of bgzf's end.
+        Whether the last stream must hold no text, as the end mark of bgzf does.
     has_text : bool, optional
-        Whether the stream before these has text; None if they begin a file.
+        Whether the stream before these has text; None at the beginning of a file.
     ignore : callable, optional
-        Receives the number of bytes that follow the last stream; without it, they are an error.
+        Receives the number of bytes after the last stream; without it, they are an error.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class DecodedStreams:
         self._ignore = ignore
 
     def read_some(self, size: int) -> bytes:
-        """Return at most `size` bytes of text, which are at hand; none at the end."""
+        """Return at most `size` available bytes of text; none at the end."""
         return b"".join(self._parts(size))
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
@@ -113,7 +113,7 @@ class DecodedStreams:
         """Do nothing: no thread uses the file."""
 
     def _parts(self, size: int) -> Iterator[bytes]:
-        """Yield some of the text; what is at hand comes before what may have to be waited for."""
+        """Yield some of the text; text that needs no wait comes first."""
         if self._fault is not None:
             fault, self._fault = self._fault, None
             raise fault
@@ -126,7 +126,7 @@ class DecodedStreams:
             except Exception as error:
                 if left == size:
                     raise
-                # The text before it comes first.
+                # The text before the error comes first.
                 self._fault = error
                 return
             if text:
@@ -159,7 +159,7 @@ class DecodedStreams:
         return text
 
     def _begin_stream(self) -> bool:
-        """Prepare for the next stream, behind zeros or not; return False if there is none."""
+        """Prepare for the next stream, after zeros or not; return False if there is none."""
         zeros = 0
         while True:
             if len(self._compressed) < LONGEST_MAGIC and (more := self._read()):
@@ -197,8 +197,8 @@ class DecodedStreams:
 class _ZstandardDecoder:
     """A stream of zstd, decompressed by the package zstandard.
 
-    The package returns all text of the data that it gets, and a few bytes can stand for a
-    gigabyte of text. So it gets few bytes at a time.
+    The package returns all text of its input at once, and a few bytes can stand for a gigabyte of
+    text. So it gets few bytes at a time.
     """
 
     def __init__(self, decoder: Any) -> None:
@@ -240,7 +240,7 @@ class _ZstandardDecoder:
 
 
 def check_decoder(compression: Compression, path: str) -> None:
-    """Refuse a compression of a file that cannot be decoded here, as `DecodedStreams` would."""
+    """Refuse a file whose compression cannot be decoded here, as `DecodedStreams` would."""
     _decoders_of(compression, path)
 
 

@@ -44,7 +44,7 @@ class AlignmentReader:
         self._keeps_qualities = options.keeps_qualities
         self._source = file.source
         has_positions = file.format is not Format.SAM or file.text.peek().startswith(b"@")
-        # Of all compressions, htslib surely knows gzip.
+        # The only compression that htslib is sure to support is gzip.
         is_known = file.compression in (None, Compression.GZIP)
         is_seekable = file.path != STANDARD_INPUT and file.size is not None
         self._is_spooled = not (is_seekable and has_positions and is_known)
@@ -73,7 +73,7 @@ class AlignmentReader:
 
     def close(self) -> None:
         """Close the file."""
-        # htslib has already reported any fault that it finds now.
+        # htslib has already reported any fault that closing finds.
         with self._file, suppress(OSError), self._silence():
             if self._alignments is not None:
                 self._alignments.close()
@@ -86,7 +86,7 @@ class AlignmentReader:
         limits = self._limits
         with self._faults():
             for record in self._records:
-                # The bases of a read stand whole in its primary row only.
+                # Only the primary record has all bases of a read.
                 if record.flag & _NOT_PRIMARY:
                     continue
                 bases += _sequenced(record)
@@ -156,7 +156,7 @@ def _tags_of(content: bytearray, offsets: list[int]) -> Spans:
 def _sequenced(record: Any) -> bytes:
     """Return the bases of a record on the strand that was sequenced."""
     bases: bytes = (record.query_sequence or "").encode()
-    # pysam's own way leaves most letters that stand for several bases as they are.
+    # pysam's own function does not complement most letters that stand for several bases.
     return bases.translate(_COMPLEMENTS)[::-1] if record.is_reverse else bases
 
 

@@ -1,7 +1,7 @@
 """Reads the reads of BAM, on the strand that was sequenced, without a Python object for each.
 
 BAM is a header and records, each after its length in bytes (SAM/BAM format specification, section
-4.2). Only primary records count: the others repeat reads that have one.
+4.2). Only primary records count: the others repeat reads that have a primary record.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class BamReader:
         self._is_at_end = False
         if file.size is not None:
             with reading(file.path):
-                # A pipe shows at its end only whether it is whole.
+                # Only the end of a pipe shows whether it is complete.
                 check_end_of_file(file.file)
         self.read_groups: tuple[bytes, ...] = ()
         self._reference_count = self._read_header()
@@ -126,7 +126,7 @@ class BamReader:
         return records
 
     def _refill(self) -> bool:
-        """Decompress more after what is not parsed yet; return False at the end of the file."""
+        """Decompress more text after the unparsed rest; return False at the end of the file."""
         if self._is_at_end:
             return False
         left = self._end - self._at
@@ -191,7 +191,7 @@ def parse_bam(
     numbers: Int64Array,
     columns: Columns,
 ) -> int:
-    """Append the primary records that are whole to arrays; return where the first other one begins.
+    """Append the complete primary records to arrays; return where the first other record begins.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def parse_bam(
         if (
             name_size < 1
             or length < 0
-            # Behind the bases, two in a byte, there is a quality for each.
+            # A quality for each base follows the bases, two of which take a byte.
             or sequence + (length + 1) // 2 + length > behind
             or not -1 <= number_at(text, at + REFERENCE, 4) < reference_count
             or not -1 <= number_at(text, at + MATE_REFERENCE, 4) < reference_count
@@ -250,7 +250,7 @@ def parse_bam(
             numbers[TAG_BYTE_COUNT] = tag_bytes
             columns.tag_offsets[as_index(records + 1)] = tag_bytes
         bases += length
-        # A name ends with a zero; what a damaged one has behind it does not count.
+        # A name ends at the first zero, even if a damaged one continues after it.
         for index in range(name_size):
             letter = text[as_index(name + index)]
             if letter == 0:
@@ -275,7 +275,7 @@ def parse_bam(
 def decode_bases(
     text: ByteArray, sequence: int, length: int, is_reverse: bool, codes: CodeArray, begin: int
 ) -> None:
-    """Write the codes of a sequence, two of which lie in a byte; backwards if it was turned."""
+    """Write the codes of a sequence, two per byte; reverse-complemented if it was turned."""
     pairs = length >> 1
     last = begin + length - 1
     for pair in range(pairs):
@@ -298,7 +298,7 @@ def decode_bases(
 def copy_qualities(
     text: ByteArray, at: int, length: int, is_reverse: bool, qualities: ByteArray, begin: int
 ) -> None:
-    """Copy the qualities of a record; it has none if the first is `NO_QUALITY`."""
+    """Copy the qualities of a record; there are none if the first is `NO_QUALITY`."""
     if length > 0 and text[as_index(at)] == NO_QUALITY:
         for index in range(length):
             qualities[as_index(begin + index)] = NO_QUALITY

@@ -22,7 +22,7 @@ class BlockArrays:
     """
 
     code_of_byte: ByteArray = NOTHING
-    """What symbols of a model are read with."""
+    """The code of each byte, for symbols of a model."""
 
     def __init__(
         self, bases: int = 0, records: int = 0, name_bytes: int = 0, keeps_qualities: bool = False
@@ -48,9 +48,9 @@ class BlockArrays:
     def make_room(
         self, bases: int, records: int, name_bytes: int, tag_bytes: int | None = None
     ) -> None:
-        """Make the arrays long enough, those of flags and tags if there may be any.
+        """Make the arrays long enough, including those of flags and tags if there may be any.
 
-        Raise `NoRoomError` if they are not and cannot become so.
+        Raise `NoRoomError` if they are too short and cannot be lengthened.
         """
         lengthen(self.padded, MARGIN + bases + max(STEP, MARGIN))
         lengthen(self.names, name_bytes + STEP)
@@ -64,7 +64,7 @@ class BlockArrays:
                 lengthen(self.tag_offsets, records + 1)
 
     def give_back(self, bases: int) -> None:
-        """Give the memory back that `bases` bases do not need, unless it is for other blocks."""
+        """Free the memory that `bases` bases do not need, unless it is reused for other blocks."""
         for array, size in ((self.padded, bases + 2 * MARGIN), (self.qualities, bases)):
             if array.base is None and array.size > size:
                 array.resize(size, refcheck=False)
@@ -89,10 +89,10 @@ class NoRoomError(Exception):
 
 
 class RecycledMemory:
-    """Makes arrays in memory that is used again as soon as no view of it is left.
+    """Makes arrays in memory that is reused as soon as no view of it is left.
 
-    New memory is slow to come by, above all while many threads run: the system clears each of its
-    pages, and interrupts all processors when it takes them back.
+    New memory is slow, above all while many threads run: the system clears each of its pages, and
+    interrupts all processors when it takes them back.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RecycledMemory:
     ) -> None:
         offset_bytes = (records + 1) * np.dtype(np.int64).itemsize
         base_bytes = MARGIN + bases + max(STEP, MARGIN)
-        # What is longest comes last: the end that is never touched takes no memory.
+        # The longest array comes last: its end, never touched, takes no memory.
         quality_bytes = bases + STEP if keeps_qualities else 0
         self._sizes = (offset_bytes, offset_bytes, name_bytes + STEP, quality_bytes, base_bytes)
         self._keeps_qualities = keeps_qualities

@@ -1,7 +1,7 @@
 """The comments of FASTA and FASTQ headers as tags, as ``bwa mem -C`` and ``minimap2 -y`` copy them.
 
-A comment is what follows the name of a record on its line: tags as SAM writes them, such as
-``BC:Z:ACGT``, with a tab between two. They become tags as BAM has them.
+A comment is the text after the name of a record on its line: tags in SAM's format, such as
+``BC:Z:ACGT``, separated by tabs. They become tags in BAM's format.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 
 _NUMBER: Final = re.compile(rb"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?")
-"""What the specification allows as a number with a fraction."""
+"""The specification's format of a number with a fraction."""
 
 _LARGEST_SHOWN: Final = 60
 
@@ -45,10 +45,10 @@ for _kind, _least, _most, _size in (
 
 
 def tags_of_comments(records: Records, path: str) -> Records:
-    """Return records of which the comments, still in their names, are tags.
+    """Return records whose comments, kept in the names so far, have become tags.
 
-    A read group in a comment has no place for its header, so it is left out with the other
-    tags that a mapper writes.
+    A read group in a comment has no header line, so it is left out with the other tags that a
+    mapper writes.
 
     Raises
     ------
@@ -112,7 +112,7 @@ class _Floats(NamedTuple):
 def _split_lines(
     lines: Spans, dropped: ByteArray, names: Spans, tags: Spans, floats: _Floats
 ) -> int:
-    """Part the names from the comments, and make tags of these that are not dropped.
+    """Separate the names from the comments, and convert the tags that are not dropped.
 
     Return the first record whose comment is not made of tags; -1 if there is none.
     """
@@ -133,7 +133,7 @@ def _split_lines(
             field = at
             while at < end and text[as_index(at)] != _TAB:
                 at += 1
-            # What a tag notes is forgotten again if the tag is dropped.
+            # Notes about a tag are discarded if the tag is dropped.
             float_count = floats.number[0]
             after = _put_tag(text, field, at, tags.content, to, floats)
             if after < 0 or _has_tag(tags.content, first, to):
@@ -279,7 +279,7 @@ def _put_tag(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, float
         return _put_text(text, value, end, tags, to, kind == ord("H"))
     if kind == ord("B"):
         return _put_array(text, value, end, tags, to, floats)
-    # Floats are parsed in Python, whose rounding is right, once all places are known.
+    # Floats are parsed later in Python, which rounds correctly, once all places are known.
     if kind == ord("f"):
         _note_float(floats, to, value, end)
         return to + 4
@@ -292,7 +292,7 @@ def _put_tag(text: ByteArray, at: int, end: int, tags: ByteArray, to: int, float
     own = _kind_of(number)
     if kind != ord("i") or not is_number or own == 0:
         return -1
-    # BAM keeps an integer in the smallest type that it fits.
+    # BAM stores an integer in the smallest type that holds it.
     tags[as_index(to - 1)] = own
     size = as_int64(_SIZES[as_index(own)])
     _put_number(tags, to, number, size)

@@ -1,4 +1,4 @@
-"""Proteins from UniProt's text, Stockholm and other formats that Easel, HMMER's library, reads."""
+"""Reads proteins from UniProt's text, Stockholm and other formats of Easel, HMMER's library."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class EaselReader:
         return sequence
 
     def _fault(self, error: Exception) -> InputError:
-        """Return what is wrong with the record after those that have been read."""
+        """Return the error for the record after those that have been read."""
         file = self._input
         text = _LINE.sub("", in_one_line(error))
         line = line_of_record(file.path, self._read, file.easel_format)
@@ -100,7 +100,7 @@ class EaselReader:
 
 
 class _Watched(RawIOBase):
-    """A text of which is kept what reading has met: C code reads it, which loses that."""
+    """A text that keeps the error of a read, which the C code that reads it loses."""
 
     def __init__(self, text: TextStream) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ A parser receives its text in pieces of any size (see `parser_state`). It encode
 directly into the arrays of the block.
 
 Each function here is one step: it reads from byte `at` of a piece of `text`, which ends before
-`end` and has a line feed and `byte_runs.STEP` bytes behind it. It returns the index of the first
+`end` and is followed by a line feed and `byte_runs.STEP` bytes. It returns the index of the first
 byte that it has not read. If it cannot go on, it writes the reason to ``state[STATUS]``. `mode` is
 the mode at the start of the next line.
 """
@@ -79,7 +79,7 @@ def begin_record(at: int, state: Int64Array, columns: Columns) -> int:
     """
     records = state[parser.RECORDS]
     if records > 0:
-        # Only a whole record tells whether its letters are those of DNA.
+        # Only a whole record shows whether its letters are those of DNA.
         if state[parser.FOREIGN] > 0 and state[parser.ANY_LETTERS] == 0:
             letters = state[parser.BASES] - columns.offsets[records - 1] - state[parser.GAP_SYMBOLS]
             if _has_foreign_share(state[parser.FOREIGN], letters):
@@ -121,7 +121,7 @@ def begin_line(text: ByteArray, at: int, end: int, state: Int64Array, columns: C
 
 @inline
 def read_name(text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray) -> int:
-    """Copy a name, or a part of one, behind the names before; the mode changes at white space."""
+    """Append a name, or a part of one, to the names; the mode changes at white space."""
     begin = at
     to = state[parser.NAME_BYTES]
     at = copy_name(text, at, names, to)
@@ -138,7 +138,7 @@ def read_name(text: ByteArray, at: int, end: int, state: Int64Array, names: Byte
 def read_description(
     text: ByteArray, at: int, end: int, state: Int64Array, names: ByteArray, mode: int
 ) -> int:
-    """Copy the text that follows a name on its line behind the name, or skip it."""
+    """Append the text that follows a name on its line to the name, or skip it."""
     if state[parser.KEEPS_COMMENTS] == 0:
         return skip_description(text, at, end, state, mode)
     begin, to = at, state[parser.NAME_BYTES]
@@ -370,7 +370,7 @@ def _read_quality(
     that has too many of them.
     """
     length = state[parser.BASES] - begin
-    # What one piece of text has too much, there is room for.
+    # There is room for the excess of one piece of text.
     if keeps and state[parser.QUALITY] < length:
         after = copy_quality(text, at, qualities, begin + state[parser.QUALITY])
     else:
@@ -437,7 +437,7 @@ def parse_fastq(text: ByteArray, at: int, end: int, state: Int64Array, columns: 
         if mode < parser.PLUS_LINE:
             at = _read_bases_part(text, at, end, state, columns)
         elif mode == parser.PLUS_LINE:
-            # Programs write another name here than behind '@', which is the one that counts.
+            # Some programs write another name here than after '@'; only that one counts.
             at = skip_description(text, at, end, state, parser.QUALITY_START)
         elif mode == parser.QUALITY_START:
             at = _begin_quality_line(

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     _Reader = RecordReader | ParallelRecordReader | AlignmentReader | BamReader | EaselReader
 
-# A run starts without the modules of formats that it does not read.
+# Modules of formats are imported only by runs that read them.
 
 
 class FileRecords(Closing):
     """Reads the records of a file of reads: FASTA, FASTQ, SAM, BAM or CRAM.
 
-    It is a context manager and an iterator over the blocks. The file is opened for the first. Of a
-    file with a `part`, only that is read.
+    It is a context manager and an iterator over the blocks. The first block opens the file. Of a
+    file with a `part`, only the part is read.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class FileRecords(Closing):
     easel_format : str or None
         The word for it, if Easel reads the file (`files.Input`).
     read_groups : tuple of bytes
-        The lines of its header about read groups, as soon as its first block is read.
+        The read group lines of its header, as soon as its first block is read.
     """
 
     def __init__(
@@ -139,14 +139,14 @@ class FileRecords(Closing):
 
 
 class RecordFiles:
-    """Files that are read one after the other, as often as they allow, and what is read of them.
+    """Files that are read one after the other, repeatedly if they allow it.
 
     Parameters
     ----------
     paths : iterable of str
         The files; "-" is standard input.
     block_size : int
-        About how many residues or symbols a block has.
+        The approximate residues or symbols of a block.
     """
 
     def __init__(self, paths: Iterable[str], block_size: int) -> None:
@@ -180,7 +180,7 @@ class RecordFiles:
 
 
 def read_groups_of(path: str) -> tuple[bytes, ...]:
-    """Return the lines about read groups in the header of a regular file.
+    """Return the read group lines in the header of a regular file.
 
     There are none if the file has no header, or cannot be read: reading its records raises the
     error.

@@ -1,7 +1,7 @@
 """Reads a large FASTA file in pieces, which several threads parse at the same time.
 
-A piece begins with a line, or inside one that is longer than a header may be; then the piece before
-shows whether that is a line of bases. Whatever is unusual, and every fault, is left to the parser
+A piece begins with a line, or inside one that is longer than a header may be; then the previous
+piece shows whether that is a line of bases. Unusual texts and all faults are left to the parser
 that reads the file from beginning to end, so that errors do not depend on how a file is cut.
 """
 
@@ -47,10 +47,10 @@ class UnusualTextError(Exception):
 def read_fasta_in_parallel(
     file_number: int, size: int, any_letters: bool, executor: Executor, window: int
 ) -> Records | None:
-    """Read all records of a FASTA file of `size` bytes, with `window` pieces under way.
+    """Read all records of a FASTA file of `size` bytes, with `window` pieces in work.
 
-    They are as `record_reader.RecordReader` returns them with a break between two records, and
-    letters kept; None if the file is unusual or has a fault, so that the reader must read it.
+    They are as from `record_reader.RecordReader` with a break between records, and letters kept;
+    None if the file is unusual or has a fault, so that this reader must read it.
     """
     options = RecordOptions(
         UNLIMITED_BLOCK, any_letters=any_letters, keeps_letters=True, has_gaps=True

@@ -1,8 +1,8 @@
 """Reads a large FASTA or FASTQ file in pieces, which several threads parse at the same time.
 
-A piece begins and ends where a record seems to begin. Its parser shows whether that is so: a record
-begins at the end of a piece if the piece is valid on its own. From the first piece that is not, the
-file is read from there to its end by one parser, so that errors do not depend on how a file is cut.
+A piece begins and ends where a record seems to begin. Its parser shows whether this is true: a
+record begins at the end of a piece if the piece is valid on its own. From the first piece that is
+not, one parser reads the rest of the file, so that errors do not depend on how a file is cut.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from mummergpu.input.records.record_arrays import UNLIMITED, Limits, RecordOptio
 from mummergpu.input.records.record_reader import RecordReader
 
 PIECE_BYTES: Final = 1 << 22
-"""About how many bytes a piece has, unless a block has more: passing a piece on takes no time
-beside them."""
+"""The approximate bytes of a piece, unless a block has more: compared with their parsing, passing a
+piece on takes no time."""
 
 LEAST_BYTES: Final = 4 * PIECE_BYTES
 """Smaller files are not worth the threads."""
 
 MOST_BLOCK_BASES: Final = 1 << 25
-"""With larger blocks, the pieces under way would take too much memory."""
+"""With larger blocks, the pieces in work would take too much memory."""
 
 MOST_UNDER_WAY: Final = 5
 """The most pieces that are parsed, or wait. The search needs the other processors."""
 
 SAMPLE_BYTES: Final = 1 << 16
-"""The bytes that show how many bytes there are for each base."""
+"""The number of bytes from which the bytes per base are estimated."""
 
 WINDOWS: Final = (1 << 14, 1 << 20)
-"""The bytes in which the beginning of a record is looked for, first in fewer and then in more."""
+"""The bytes in which the start of a record is searched, first in fewer and then in more."""
 
 _MOST_TIMES_BYTES: Final = 2
-"""The most times the least bytes for each base. Shorter reads get smaller blocks, in case that
+"""The maximum multiple of the least bytes per base. Shorter reads get smaller blocks, in case that
 longer ones follow."""
 
 _SLACK: Final = 4
-"""How many times as many records and bytes of names as expected there is room for; more begin
-another block. The numbers in names become longer, and room that stays empty takes no memory."""
+"""There is room for this multiple of the expected records and name bytes; more begin another block.
+The numbers in names become longer, and room that stays empty takes no memory."""
 
 
 def is_worth_pieces(file: Input, limits: Limits) -> bool:
@@ -195,7 +195,7 @@ class ParallelRecordReader:
         while len(self._under_way) < most:
             try:
                 piece = next(self._pieces, None)
-            except OSError:  # Who reads the rest will meet it again.
+            except OSError:  # Reading the rest will raise it again.
                 return
             if piece is None:
                 return
@@ -248,7 +248,7 @@ class _ParsedPiece(NamedTuple):
 
 
 def split(records: Records, max_bases: int) -> list[Records]:
-    """Split records into blocks of about equally many bases, about `max_bases` each.
+    """Split records into blocks of about the same number of bases, about `max_bases` each.
 
     They are views of the arrays of `records`, which have no gaps; each has at least one record.
     """

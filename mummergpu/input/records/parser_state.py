@@ -14,7 +14,7 @@ from mummergpu.sequence.codes import CodeArray
 
 
 class Columns(NamedTuple):
-    """What a parser of FASTA, FASTQ or BAM writes to; `BlockArrays` makes room for it.
+    """The output arrays of a parser of FASTA, FASTQ or BAM; `BlockArrays` makes room in them.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ FOREIGN: Final = 17  # letters of the record that are neither bases nor IUPAC co
 FOREIGN_LINE: Final = 18  # the line of the first of them
 QUALITY_MODE: Final = 19  # QUALITY_LINE, or KEPT_QUALITY_LINE if qualities are kept
 KEEPS_LETTERS: Final = 20  # 1 if letters that stand for several bases have codes of their own
-KEEPS_COMMENTS: Final = 21  # 1 if what follows a name on its line is kept behind it
-COMMENT_BYTES: Final = 22  # the bytes behind the name of the record
+KEEPS_COMMENTS: Final = 21  # 1 if the text after a name on its line is kept after the name
+COMMENT_BYTES: Final = 22  # the bytes after the name of the record
 LETTERS: Final = 23  # NUCLEOTIDES, AMINO_ACIDS or SYMBOLS
 HAS_LINES: Final = 24  # 1 if each line that is not blank is a record without a name
 STATE_SIZE: Final = 25
@@ -119,8 +119,8 @@ BAD_SYMBOL: Final = 10
 
 
 def is_foreign(foreign: int, letters: int) -> bool:
-    """Return whether more than a tenth of a record's letters show that it is no DNA or RNA.
+    """Return whether more than a tenth of a record's letters are foreign to DNA and RNA.
 
-    `letters` counts no gap symbols.
+    `letters` does not count gap symbols.
     """
     return foreign * 10 > letters

@@ -1,8 +1,8 @@
 """The qualities of bases: numbers from 0 to 93 on Phred's scale.
 
 FASTQ writes a quality as the character whose code is larger by 33. Before 2011, Illumina's programs
-added 64 instead. No field of the file says so, and the file is read as all others are;
-`looks_like_old_illumina` finds it for a warning.
+added 64 instead. No field of the file shows this, and the file is read like all others;
+`looks_like_old_illumina` detects it for a warning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_QUALITY: Final = 93
 """The quality of the last character that can be printed, '~'."""
 
 NO_QUALITY: Final = 0xFF
-"""What stands for the qualities of a read that has none, as in BAM."""
+"""The value in place of the qualities of a read without any, as in BAM."""
 
 _OLD_DIFFERENCE: Final = 64 - LOWEST_CHARACTER
 _LEAST_OLD: Final = _OLD_DIFFERENCE - 5

@@ -130,13 +130,13 @@ class Records(NamedTuple):
         return _as_text(_first_word(self._header(number)))
 
     def description(self, number: int) -> str:
-        """Return what follows a kept name: a byte 1, as in NCBI's old files, ends it."""
+        """Return the text after a kept name; a byte 1, as in NCBI's old files, ends it."""
         header = self._header(number)
         rest = header[len(_first_word(header)) :].lstrip(_BLANKS)
         return _as_text(rest.partition(_END_OF_DESCRIPTION)[0])
 
     def accession(self, number: int) -> str:
-        """Return the accession of a protein, empty if it has none."""
+        """Return the accession of a protein, empty if there is none."""
         return _as_text(self.accessions.item(number)) if self.accessions.are_kept else ""
 
     def _header(self, number: int) -> bytes:
@@ -168,14 +168,14 @@ def _first_word(header: bytes) -> bytes:
 
 
 def _as_text(name: bytes) -> str:
-    """Return a name as text, from which its bytes can be made again."""
+    """Return a name as text that encodes back to the same bytes."""
     return name.decode("utf-8", "surrogateescape")
 
 
 def in_order(records: Records, order: Int64Array) -> Records:
     """Return some records in another order, without flags; in new arrays.
 
-    The number behind that of the last record is a record without anything.
+    The number after that of the last record stands for an empty record.
     """
 
     def gather(content: ByteArray, offsets: Int64Array, margin: int = 0) -> Spans:
@@ -276,7 +276,7 @@ class RecordOptions(NamedTuple):
     protein_format : str
         The format of such a file (`files.Input`).
     warn : callable
-        Receives a warning of what follows the compressed data of a file.
+        Receives a warning of bytes after the compressed data of a file.
     """
 
     limits: Limits

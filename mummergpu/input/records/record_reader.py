@@ -53,7 +53,7 @@ class RecordReader:
     is_fastq : bool
         Whether the file is FASTQ rather than FASTA.
     options : RecordOptions
-        How it is read. A kept comment is a part of the name: what follows it on its line.
+        How it is read. A kept comment, the text after the name on its line, is part of the name.
     expected_bases : int, default 0
         The number of bases to allocate for the first block; the array grows when needed.
     new_arrays : callable, optional
@@ -114,7 +114,7 @@ class RecordReader:
         self._state[parser.STARTED] = self._state[parser.FOREIGN] = 0
 
     def go_on_in_record(self, is_in_line: bool) -> None:
-        """Take the file for one that goes on inside a record, and inside a line of bases or not."""
+        """Treat the file as one that continues a record, and perhaps a line of bases."""
         self._is_in_record = True
         self._state[parser.STARTED], self._state[parser.GAP_SYMBOLS] = 1, 0
         if is_in_line:
@@ -323,14 +323,14 @@ _MARKS: Final[dict[str | None, bytes]] = {
     **dict.fromkeys(("uniprot", "embl"), b"ID   "),
     **dict.fromkeys(("genbank", "ddbj"), b"LOCUS   "),
 }
-"""How the first line of a record begins, by the format; None is FASTA."""
+"""The beginning of the first line of a record, by the format; None is FASTA."""
 
 
 def line_of_record(path: str, number: int, easel_format: str | None = None) -> int | None:
     """Return the line, counted from 1, on which a record of a file begins; records count from 0.
 
-    The file is read again for that, for an error message. None if it has no lines, as BAM, or
-    cannot be read twice, as a pipe.
+    It reads the file again, for an error message. None if the file has no lines, as BAM, or cannot
+    be read twice, as a pipe.
     """
     with suppress(OSError, ValueError, InputError):
         if path == STANDARD_INPUT or not stat.S_ISREG(os.stat(path).st_mode):

@@ -1,7 +1,7 @@
 """The tags of reads, fields of SAM, BAM or CRAM beyond the eleven that all have; and read groups.
 
-They are kept as BAM has them (SAM/BAM format specification, section 4.2.4): two letters, a type and
-a value. What a mapper writes itself, and what describes an earlier alignment, is left out.
+They are kept in BAM's format (SAM/BAM format specification, section 4.2.4): two letters, a type and
+a value. Tags that a mapper writes itself, or that describe an earlier alignment, are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITTEN_TAGS: Final = ("NM", "MD", "AS", "XS", "SA", "XA", "MC", "MQ")
 """The tags that a mapper writes."""
 
 ALIGNMENT_TAGS: Final = tuple("AM BQ CC CG CP H0 H1 H2 HI IH NH PG PQ SM TS UQ".split())
-"""The others of the specification that describe an alignment, or of the program that made it."""
+"""Other tags of the specification that describe an alignment, or the program that made it."""
 
 READ_GROUP: Final = "RG"
 
@@ -48,7 +48,7 @@ def without_groups(tags: Spans) -> Spans:
 
 
 def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
-    """Join the tags of reads that follow each other: of some reads, and how many they are."""
+    """Join the tags of consecutive reads; each part has the number of its reads."""
     if not any(tags.are_kept for tags, _ in parts):
         return NO_SPANS
     return join_spans([tags.of_reads(count) for tags, count in parts])
@@ -63,7 +63,7 @@ def dropped_tags(keeps_groups: bool) -> ByteArray:
 
 
 def pack_tags(tags: Iterable[tuple[str, Any, str]], dropped: ByteArray) -> bytes:
-    """Return the tags of a record of pysam as BAM has them, without what is dropped.
+    """Return the tags of a pysam record in BAM's format, without those that are dropped.
 
     A tag has its letters, its value and its type; the value of an array is an `array.array`.
     """
@@ -92,7 +92,7 @@ _ARRAY_KINDS: Final = {own: kind.encode() for kind, own in _NUMBER_KINDS.items()
 
 @inline
 def end_of_tag(content: ByteArray, at: int, end: int) -> int:
-    """Return where a tag ends; -1 if it is none, or ends behind the tags of its read."""
+    """Return where a tag ends; -1 if it is invalid, or ends after the tags of its read."""
     if end - at < 4:
         return -1
     kind = as_int64(content[as_index(at + 2)])
@@ -160,7 +160,7 @@ def number_groups(
     groups: tuple[ByteArray, Int64Array],
     numbers: Int64Array,
 ) -> None:
-    """Write the number of the read group of each read; those of none of the groups keep theirs.
+    """Write the number of the read group of each read; reads of no known group keep theirs.
 
     `offsets` says where the tags of each read begin; the IDs of the groups have offsets too.
     """
@@ -172,7 +172,7 @@ def number_groups(
             if content[as_index(at)] != _R or content[as_index(at + 1)] != _G:
                 at = after
                 continue
-            # The letters and the type lie before the ID, and a zero behind it.
+            # The letters and the type precede the ID, and a zero follows it.
             size = after - at - 4
             for group in range(ends.size - 1):
                 is_same = ends[group + 1] - ends[group] == size
@@ -198,11 +198,11 @@ class ReadGroups:
 
     @property
     def lines(self) -> tuple[bytes, ...]:
-        """The lines of the headers, without line ends, in the order of files; equal ones once."""
+        """The distinct lines of the headers, without line ends, in the order of files."""
         return tuple(self._lines.values())
 
     def add(self, lines: tuple[bytes, ...], path: str, is_late: bool = False) -> None:
-        """Add the lines of the header of a file; `is_late` if the output has its header already.
+        """Add the lines of a file's header; `is_late` if the output already has its header.
 
         Refuse another group of the same name, and a new one that is too late.
         """
