@@ -186,8 +186,8 @@ class PrimaryContextMemory:
 def _give_back(context: PrimaryContext, memory: Any, process: int) -> None:
     """Free memory, and release its context; a forked process has neither.
 
-    The driver waits for work that still uses the memory before it frees it, so whoever drops an
-    array need not wait.
+    The driver waits for work that still uses the memory before it frees it, so a caller who drops
+    an array need not wait.
     """
     if os.getpid() == process:
         context.give_back(driver.cuMemFree, memory)

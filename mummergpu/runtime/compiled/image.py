@@ -1,4 +1,4 @@
-"""Images of machine code: what they are, how they are loaded into memory, and how they are called.
+"""Images of machine code: their parts, their loading into memory, and their calls.
 
 An image is a copy of the code and of the constants of one function, linked among themselves, that
 runs anywhere in memory once a few addresses are written into it. So a run needs neither numba nor a

@@ -20,7 +20,7 @@ from mummergpu.runtime.compiled.signatures import NOTHING
 from mummergpu.runtime.compiled.store import process_store
 
 ATTRIBUTES: Final = "#0"
-"""What the text writes behind the function; `compiled_text` says what it stands for."""
+"""The text after the function; `compiled_text` explains its meaning."""
 
 _LOCK: Final = threading.RLock()
 _KEY_BYTES: Final = 32
