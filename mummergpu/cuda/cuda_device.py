@@ -138,7 +138,7 @@ class PrimaryContext:
     def give_back(self, free: Callable[[Any], tuple[Any, ...]], handle: Any) -> None:
         """Give something of this context back, as the function of `finalizer` does."""
         if self._is_released:
-            # What is left went with the context, and its address may be somebody else's by now.
+            # The rest went with the context, and its address may be somebody else's by now.
             return
         if driver.cuCtxPushCurrent(self._handle)[0] == driver.CUresult.CUDA_SUCCESS:
             try:

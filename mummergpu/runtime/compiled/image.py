@@ -33,7 +33,7 @@ _loaded: Final[list[mmap.mmap]] = []
 
 
 class MachineImage(NamedTuple):
-    """The machine code of one function, and what has to be filled in when it is loaded.
+    """The machine code of one function, and the places to fill in when it is loaded.
 
     `content` has code and constants, to be loaded at the beginning of a page of memory; the
     function begins at `entry`. `addresses` say where an address of `content` has to be written, and

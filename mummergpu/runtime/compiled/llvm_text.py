@@ -27,7 +27,7 @@ _KEY_BYTES: Final = 32
 _SPEED: Final = 2
 _called: Final[dict[tuple[str, int], Call]] = {}
 _engines: Final[list[Any]] = []
-"""What holds code that was compiled in this process only."""
+"""The engines that hold code compiled in this process only."""
 
 compiled_count = 0
 """How many texts this process has compiled."""
