@@ -34,7 +34,7 @@ struct Extremes {
     bool is_lost = false;
 #endif
 
-    // Take a value into account; what is no number is not.
+    // Take a value into account, unless it is NaN.
     __device__ __forceinline__ void take(Number value) {
         most = value > most ? value : most;
 #if CHAIN_SUMS

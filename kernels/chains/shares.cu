@@ -34,7 +34,7 @@ finish_shares(const double* shares, uint64 rows, uint64 emitting, uint64 states,
         for (uint32 distance = 1; distance < lanes; distance *= 2) {
             total += __shfl_xor_sync(ALL_LANES, total, distance);
         }
-        // This is also true of what is no number.
+        // This is also true of NaN.
         const bool is_lost = !(total >= __longlong_as_double((1023ll - TOTAL_POWERS) << 52));
         double most = -1;
         uint32 best = 0;

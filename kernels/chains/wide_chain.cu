@@ -142,7 +142,7 @@ __device__ __forceinline__ Extremes across(Extremes own, uint32 distance) {
     return own;
 }
 
-// Return what the parts of all threads are together: the best of ways or their sum, or the extremes.
+// Return the parts of all threads joined: the best of ways or their sum, or the extremes.
 template <typename Part>
 __device__ __forceinline__ Part joined(Part own, Part* parts) {
 #pragma unroll
@@ -165,7 +165,7 @@ __device__ __forceinline__ Part joined(Part own, Part* parts) {
     return own;
 }
 
-// Return what all threads before this one do.
+// Return the joined passages of all threads before this one.
 __device__ __forceinline__ Passage before_thread(const Passage& own, Passage* parts) {
     Passage sum = own;
 #pragma unroll
@@ -262,7 +262,7 @@ __device__ __forceinline__ void run_hub(const WideChain& chain, const uint4& mem
     }
 }
 
-// Return what the step from the member before in a line is worth.
+// Return the value of the step from the member before in a line.
 __device__ __forceinline__ Number link_of(const WideChain& chain, const uint4& member) {
     return member.w == NO_NODE ? NOTHING : chain.numbers[member.y + member.w];
 }

@@ -148,7 +148,7 @@ __device__ __forceinline__ int best_match(const Reader& reader, const Table& tab
 // tables        as in `find_cells`; after the rows of each profile the highest score of each code
 // table_quads   of one profile
 // costs         MsvCosts[], of each profile
-// moves         uint32[], the cost of the steps beside the profile for each length
+// moves         uint32[], the cost of the steps outside the profile for each length
 // tickets       uint32, the items that have been taken: 0
 // scores        uint32[], receives the byte of each pair, or MSV_OVERFLOW
 //
@@ -207,7 +207,7 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
                             begin += higher;
                             best = 0;
                         }
-                        // A byte does not rise by so much; what has overflowed stays so.
+                        // A byte does not rise that far; an overflowed byte stays so.
                         row.lower(half_of(min(max(higher, 0), 2047)) | 0x8000u);
                     }
                 }

@@ -49,7 +49,7 @@ struct Neighbour {
           // the first node.
           selector(group_lane() != 0 ? 0x3210u : 0x1054u) {}
 
-    // Return what precedes this lane's first register, from the last register of each lane.
+    // Return the values before this lane's first register, from the last register of each lane.
     __device__ __forceinline__ uint32 before(uint32 last, uint32 border) const {
         return __byte_perm(from_lane(last, lane), border, selector);
     }

@@ -50,7 +50,7 @@ __device__ __forceinline__ float bits_of_byte(int left, int move, float backgrou
 // limits        Limits[profiles]
 // profiles      how many there are
 // backgrounds   float[lengths], the score of the background in nats
-// moves         uint32[lengths], the cost of the steps beside the profile
+// moves         uint32[lengths], the cost of the steps outside the profile
 // lengths       one more than the longest
 // least         uint8[profiles * lengths], receives the cells, by profile and length
 //

@@ -120,7 +120,7 @@ struct Model {
                                                            : CODES_OF_NODE * node + code];
     }
 
-    // Return a step beside the nodes.
+    // Return a step outside the nodes.
     __device__ __forceinline__ int beside(uint32 number) const {
 #if SPECIAL == IN_REGISTERS
         return static_cast<int>(kept[number]);
@@ -189,7 +189,7 @@ __device__ __forceinline__ int advance(Rows& rows, uint32 last, uint32 now, uint
 // steps            int[nodes * STEPS_OF_NODE], unless they are constant
 // emissions        int16[nodes * CODES_OF_NODE], or transposed
 // special          int[SPECIAL_STEPS]
-// moves            int32[], the word of the steps beside the profile for each length
+// moves            int32[], the word of the steps outside the profile for each length
 // row_memory       int[6 * (nodes + 1) * row_stride], for the states; unless they are private
 // row_stride       the sequences that have states there
 // scores           int32[], receives the word of each sequence

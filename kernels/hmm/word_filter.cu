@@ -70,7 +70,7 @@ struct States {
     }
 
     // Compute the match and the insertion of a register from the states before its nodes. Return
-    // what is larger of the match and `best`.
+    // the larger of the match and `best`.
     __device__ __forceinline__ uint32 advance_node(uint32 at, const Steps& steps, uint32 begin,
                                                    uint32 match, uint32 insertion,
                                                    uint32 deletion, uint32 emission, uint32 best) {
@@ -159,7 +159,7 @@ struct States {
 //               Steps by register and lane, first all lanes' `into`
 // table_quads   of one profile
 // limits        WordLimits[], of each profile
-// moves         int32[], the word of the steps beside the profile for each length
+// moves         int32[], the word of the steps outside the profile for each length
 // tickets       uint32, the items that have been taken: 0
 // scores        int32[], receives the word of each pair, or WORD_OVERFLOW
 //

@@ -4,14 +4,14 @@
 #include "common/warp.cuh"
 #include "mapping/candidates.cuh"
 
-// What is known about the bases beside a seed: no match of `length` bases lies there, and no match
+// What is known about the bases next to a seed: no match of `length` bases lies there, and no match
 // contains a whole window of `window` bases; 0 if that is not known.
 struct SeedFreeFlank {
     int length;
     int window;
 };
 
-// The best part of a flank that begins beside the match.
+// The best part of a flank that begins next to the match.
 struct Flank {
     int score;
     int taken;   // its bases

@@ -80,7 +80,7 @@ __device__ __forceinline__ Candidate score_candidate(const Reads& reads, uint64 
 // match_counts      uint32[reads.count], how many keys each read has
 // keys              uint64[matches], as `list_diagonals` writes them, sorted
 // values            uint64[matches], as `list_diagonals` writes them
-// beside            what is known about the bases beside a match that has no others near it
+// beside            what is known about the bases next to a match that has no others near it
 // candidates        Candidate[matches], receives the candidates of each read from `first_row` on
 // candidate_counts  uint32[reads.count], receives how many each read has
 //

@@ -1,5 +1,5 @@
 // Computes a strip of whole matrices: neighbouring threads have neighbouring rows, and each lags one
-// column behind the one above it, so that they compute an anti-diagonal of their rows together.
+// column after the one above it, so that they compute an anti-diagonal of their rows together.
 #pragma once
 
 #include "common/warp.cuh"
@@ -21,7 +21,7 @@ struct LaneRows {
     Score above;                   // what leaves the row above, in the column before, for a match
     RowScores scores[LANE_ROWS];
 
-    // Compute a column below an edge; return what leaves its lowest row.
+    // Compute a column below an edge; return the value that leaves its lowest row.
     __device__ __forceinline__ Edge<Score> fill_column(const Numbers& with,
                                                        const ColumnBases& column,
                                                        const Edge<Score>& edge,
@@ -43,7 +43,7 @@ struct LaneRows {
         return {to_match[LANE_ROWS - 1], insertion};
     }
 
-    // Return what leaves a row for a match; its number need not be known to the compiler.
+    // Return the value that leaves a row for a match; its number need not be known to the compiler.
     __device__ __forceinline__ Score match_of(uint32 wanted) const {
         Score found = to_match[0];
 #pragma unroll
@@ -114,7 +114,7 @@ struct Borders {
         return column == 0 ? 0 : -deletion_open - deletion_extend * column;
     }
 
-    // Return what leaves the first row in a column.
+    // Return the value that leaves the first row in a column.
     template <typename Numbers>
     __device__ __forceinline__ Edge<typename Numbers::Score> edge(const Numbers& with,
                                                                   int column) const {

@@ -55,7 +55,7 @@ __device__ __forceinline__ uint32 base_scores(uint32 base, const Costs& costs) {
     return (mismatches & ~(255u << place)) | static_cast<uint32>(costs.match) << place;
 }
 
-// Return what a base of the query scores on a break of the reference.
+// Return the score of a base of the query on a break of the reference.
 __device__ __forceinline__ int break_score(uint32 base, const Costs& costs) {
     return base > 3 ? -costs.unknown : -costs.mismatch;
 }

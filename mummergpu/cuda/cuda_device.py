@@ -138,7 +138,7 @@ class PrimaryContext:
     def give_back(self, free: Callable[[Any], tuple[Any, ...]], handle: Any) -> None:
         """Give something of this context back, as the function of `finalizer` does."""
         if self._is_released:
-            # What is left went with the context, and its address may be somebody else's by now.
+            # The rest went with the context, and its address may be somebody else's by now.
             return
         if driver.cuCtxPushCurrent(self._handle)[0] == driver.CUresult.CUDA_SUCCESS:
             try:
@@ -186,8 +186,8 @@ class PrimaryContextMemory:
 def _give_back(context: PrimaryContext, memory: Any, process: int) -> None:
     """Free memory, and release its context; a forked process has neither.
 
-    The driver waits for work that still uses the memory before it frees it, so whoever drops an
-    array need not wait.
+    The driver waits for work that still uses the memory before it frees it, so a caller who drops
+    an array need not wait.
     """
     if os.getpid() == process:
         context.give_back(driver.cuMemFree, memory)

@@ -14,7 +14,7 @@ from mummergpu.cuda.program import ProgramSource
 from mummergpu.errors import BackendError
 
 INSTALL: Final = "pip install 'mummergpu[cuda-wheels]'"
-"""The command that installs what the backend needs, without a compiler."""
+"""The command that installs the libraries of the backend, without a compiler."""
 
 INSTALL_FOR_CUDA_12: Final = "pip install 'mummergpu[cuda12-wheels]'"
 """The same command for drivers and devices that CUDA 13 no longer supports."""

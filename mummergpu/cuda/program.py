@@ -94,7 +94,7 @@ class ProgramSource:
 
 
 def source_folder() -> Path:
-    """Return the folder of the kernels' source, in the installed package or beside it."""
+    """Return the folder of the kernels' source, in the installed package or next to it."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "kernels"
     return installed if installed.is_dir() else package.parent / "kernels"

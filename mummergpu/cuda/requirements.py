@@ -1,4 +1,4 @@
-"""Checks what the cuda backend needs, and how to install what is missing."""
+"""Checks the requirements of the cuda backend, and says how to install missing ones."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SKY: Final = "#56b4e9"
 GREEN: Final = "#009e73"
 VERMILION: Final = "#d55e00"
 PURPLE: Final = "#cc79a7"
-"""The colours of Okabe and Ito, which the colour-blind can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind readers can distinguish."""
 
 FORWARD: Final = BLUE
 REVERSE: Final = VERMILION

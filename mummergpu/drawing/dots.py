@@ -92,7 +92,7 @@ def label_axis(axes: Axes, which: str, records: Chromosomes) -> None:
 
 
 def record_ticks(records: Chromosomes, step: int) -> tuple[Int64Array, Int64Array]:
-    """Return where the ticks of an axis are, and what they count.
+    """Return the positions of the ticks of an axis, and the base that each counts.
 
     They count on the forward strand of the record. Its start has no tick of its own if there are
     several records.
@@ -251,7 +251,7 @@ def density_image(
     image = np.empty((height, width, 4), dtype=np.float32)
     first, *others = np.array(colours)
     shares = [_in_steps(part / np.maximum(total, 1e-300))[..., np.newaxis] for part in bases[1:]]
-    # The first group has what the others leave.
+    # The first group has the rest.
     image[..., :3] = first * np.maximum(1 - sum(shares), 0)
     for colour, share in zip(others, shares, strict=True):
         image[..., :3] += colour * share

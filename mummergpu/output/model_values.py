@@ -92,14 +92,14 @@ def _number(value: float) -> float | None:
 
 
 class PrintedBlock(NamedTuple):
-    """Consecutive sequences, and what is printed of them."""
+    """Consecutive sequences, and their printed values."""
 
     names: list[str]
     columns: list[PrintedColumn]
 
 
 class ValueSink(ABC):
-    """Receives what is printed, block by block."""
+    """Receives the printed values, block by block."""
 
     @abstractmethod
     def write(self, block: PrintedBlock) -> None:
@@ -143,7 +143,7 @@ def _tsv(value: Value) -> str:
 
 
 class JsonSink(ValueSink):
-    """An object a line for each sequence: null stands for what is impossible."""
+    """An object a line for each sequence: null stands for an impossible value."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -211,7 +211,7 @@ def _states_of(table: dict[str, list[float | None]]) -> list[dict[str, Any]]:
 class BedSink(ValueSink):
     """The segments of the states of the first traceback.
 
-    Neighbours whose names differ in the number behind them alone, as ``island[1]`` and
+    Neighbours whose names differ in the number after them alone, as ``island[1]`` and
     ``island[2]``, are one segment of the name before it.
     """
 

@@ -164,8 +164,8 @@ class RecordStyle:
         Whether secondary alignments have the bases and qualities of their reads, as with
         ``--secondary-seq``.
     equal_bases : bool
-        Whether operations tell equal bases from different ones (= and X), as with ``--eqx``; not
-        for CRAM.
+        Whether operations distinguish equal bases from different ones (= and X), as with
+        ``--eqx``; not for CRAM.
     mapped_only : bool
         Whether reads are left out that are placed nowhere, and whose mates are not either, as with
         ``--no-unal``.

@@ -1,4 +1,4 @@
-"""What receives the rows of a run, and what it may know of that run.
+"""Receivers of the rows of a run, and the facts of the run that they may use.
 
 The rows are matches of queries, alignments of reads, or alignments of genomes; they come block by
 block, in the order of the input. Any thread prepares them, one thread writes them. A format of
@@ -57,7 +57,7 @@ class Sink(ABC, Generic[Block, Rows, Prepared]):
         """Write what follows the rows of the last block; the thread that writes calls this."""
 
     def close(self) -> None:
-        """Release what the sink holds, at the end and after a failure."""
+        """Release the resources of the sink, at the end and after a failure."""
         return None
 
     @property
@@ -120,7 +120,7 @@ class PieceFormat(Format[Block, Rows]):
         self._pool = PiecePool(piece_bytes)
 
     def _piece(self, needed: int, fill: Callable[[TextArray], int]) -> TextArray:
-        """Return what `fill` writes to a text with room for `needed` bytes, or for a piece."""
+        """Return the text that `fill` writes, with room for `needed` bytes, or for a piece."""
         text = self._pool.room_for(max(needed, self._pool.piece_bytes))
         filled = fill(text)
         # Wide stores are not among what numba checks.

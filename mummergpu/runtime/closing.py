@@ -23,4 +23,4 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release what it holds."""
+        """Release its resources."""

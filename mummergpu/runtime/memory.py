@@ -59,7 +59,7 @@ def free_memory() -> int:
     """Return how many bytes can be allocated without forcing used memory out.
 
     They are those that the kernel reports as available, or half of all memory if it reports none.
-    In a container, they are at most what the limits of its control groups leave.
+    In a container, they are at most the bytes that the limits of its control groups leave.
     """
     return min([_available_memory(), *_left_in_cgroups("/")])
 

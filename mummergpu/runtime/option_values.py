@@ -146,7 +146,7 @@ def paths(option: str, names: object) -> tuple[str, ...]:
 
 
 def text(option: str, given: object) -> str:
-    """Return a text; refuse what is none."""
+    """Return a text; refuse any other type."""
     if not isinstance(given, str):
         raise OptionError(option, f"{shown(given)} is not a text")
     return given

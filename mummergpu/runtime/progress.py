@@ -32,7 +32,7 @@ TIME_FORMAT: Final = "{desc} [{elapsed}]"
 
 
 class Phase(Enum):
-    """What a run is doing, as text for the numbers of what is done; some have a noun."""
+    """The phases of a run, each as text for the numbers of the work done; some have a noun."""
 
     READING_REFERENCE = "reading the reference"
     PAGES = "{:,} of {:page} ready"
@@ -57,7 +57,7 @@ class _Counted(int):
 
 @frozen
 class Work:
-    """What is done of a phase: the numbers that its text takes, and bases, 0 if it has none.
+    """The work done in a phase: the numbers that its text takes, and bases, 0 if it has none.
 
     `share` is the share of the phase that is done, 0 to 1, if it is known.
     """
@@ -82,7 +82,7 @@ class Messages:
         self._stream = stream
 
     def tell(self, work: Work) -> None:
-        """Record what is done; any thread may call this."""
+        """Record the work done; any thread may call this."""
 
     def write_line(self, text: str) -> None:
         """Write a line of text, which has no line end."""
@@ -95,7 +95,7 @@ class Messages:
 
 
 class Progress(Messages):
-    """Shows what is done, bases a second and the time left; any thread may call all methods."""
+    """Shows the work done, bases a second and the time left; any thread may call all methods."""
 
     def __init__(self, stream: TextIO, on_terminal: bool = True) -> None:
         super().__init__(stream)
@@ -109,7 +109,7 @@ class Progress(Messages):
         self._thread.start()
 
     def tell(self, work: Work) -> None:
-        """Record what is done."""
+        """Record the work done."""
         self._work = work
 
     def write_line(self, text: str) -> None:
@@ -211,9 +211,9 @@ class ProgressShares:
         self._done = 0.0
 
     def part(self, share: float, steps: int) -> Callable[[], None]:
-        """Begin a part, which is expected to take a share of the job and has so many steps.
+        """Begin a part, which is expected to take a share of the job and has `steps` steps.
 
-        Returned is what to call after each step.
+        Returns a function to call after each step.
         """
         step = share / max(steps, 1)
 

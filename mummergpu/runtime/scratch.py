@@ -21,7 +21,7 @@ class ThreadArray(threading.local):
     def of_size(self, size: int) -> npt.NDArray[Any]:
         """Return an array of the calling thread, with anything in it.
 
-        It shares its memory with what the thread got before.
+        It shares its memory with the arrays that the thread got before.
         """
         if self._array.size < size:
             # The next task may be a little larger. What is too small goes first.

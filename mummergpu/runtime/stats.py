@@ -56,7 +56,7 @@ there is a device, summed over the processes of a cluster; ``coords_to_buffers``
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
 hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
 processor), ``profile_forward`` drops most of them, ``profile_finishing`` compares the others to the
-end, ``model_evaluation`` computes hidden Markov models, ``summary`` counts what was found,
+end, ``model_evaluation`` computes hidden Markov models, ``summary`` counts the results,
 ``format`` turns it into text or records, ``text_kernel`` does so on a device, ``end_to_end``
 is the whole run."""
 
@@ -226,7 +226,7 @@ class Stats:
             self.settings.update(settings)
 
     def set_match_counts(self, found: CountedMatches) -> None:
-        """Record what was counted about the matches, once."""
+        """Record the counts of the matches, once."""
         with self._lock:
             self.match_counts = found
         self.add(queries_with_match=found.queries_with_match, bases_covered=found.bases_covered)

@@ -36,7 +36,7 @@ def remove_unfinished() -> None:
 
 @contextmanager
 def parts_folder(target: str) -> Iterator[str]:
-    """Make a folder for parts of a file, beside it; it goes at the end, also of the process."""
+    """Make a folder for parts of a file, next to it; remove it at the end, also of the process."""
     folder = _new_path(os.path.realpath(target)) + "s"
     _unfinished.add(folder)
     try:

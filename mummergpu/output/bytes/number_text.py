@@ -1,7 +1,7 @@
 """Functions that write numbers: in the columns of MUMmer's rows, and as fields between other text.
 
 No function checks for the end of the text. The caller makes sure that
-`texts.OVERSHOOT` bytes after the end of what is written may be overwritten.
+`texts.OVERSHOOT` bytes after the end of the written text may be overwritten.
 """
 
 from __future__ import annotations

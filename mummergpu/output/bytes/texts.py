@@ -1,7 +1,7 @@
 """Texts in arrays: wide stores and copies, names, and room for the pieces of a text.
 
 No compiled function checks for the end of the text. The caller makes sure that `OVERSHOOT` bytes
-after the end of what is written may be overwritten.
+after the end of the written text may be overwritten.
 """
 
 from __future__ import annotations

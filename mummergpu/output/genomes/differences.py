@@ -54,7 +54,7 @@ def find_events(
                 j += length
                 position += 1
                 continue
-            # Insertions and deletions beside each other are one event.
+            # Insertions and deletions next to each other are one event.
             query_end, end = i, j
             while position < offsets[row + 1] and cigars[position] & np.uint32(15) != _MATCH:
                 operation = as_int64(cigars[position])

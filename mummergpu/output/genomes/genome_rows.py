@@ -171,7 +171,7 @@ _POWERS_OF_TEN: Final = 10 ** np.arange(10, dtype=np.int64)
 def _shortened(columns: GenomeAlignments, is_short: BoolArray) -> Cigars:
     """Return CIGARs, some of which are short: one match and one gap, as those of minimap2.
 
-    The gap is what is longer, the query or the reference.
+    The gap is the longer of the query and the reference.
     """
     bases = columns.query_ends - columns.query_starts
     longer = bases - (columns.reference_ends - columns.reference_starts)

@@ -238,7 +238,7 @@ class _ParquetWriter:
 
 
 class _Pieces:
-    """A file that keeps what is written to it, until it is taken."""
+    """A file that keeps the bytes written to it until they are taken."""
 
     closed = False
 
@@ -254,10 +254,10 @@ class _Pieces:
         """Do nothing: nothing is held back."""
 
     def close(self) -> None:
-        """Do nothing: the sink takes what is left."""
+        """Do nothing: the sink takes the remaining bytes."""
 
     def take(self) -> list[bytes]:
-        """Return what has been written since the last call."""
+        """Return the bytes written since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces
 

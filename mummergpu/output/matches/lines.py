@@ -49,7 +49,7 @@ OTHER_BYTES: Final = 8 * MOST_DIGITS + len("\t" * 12 + "+255cg:Z:=\n")
 """The most bytes of a line besides the name of the query and the text of the record."""
 
 START_BYTES: Final = MOST_DIGITS + len("\t\t") + OVERSHOOT
-"""The most bytes of what the lines of a query share, besides its name."""
+"""The most bytes that the lines of a query share, besides its name."""
 
 _MOST_SCORE: Final = 1000
 _DOT: Final = np.uint8(ord("."))
@@ -62,7 +62,7 @@ _ALIGNMENT_END: Final = np.frombuffer(b"=\n", dtype="<u2")[0]
 
 @inline
 def _write_start(start: TextArray, queries: QueryColumns, query: int, with_length: bool) -> int:
-    """Write what the lines of a query share: its name and its length; return where it ends."""
+    """Write the name and length of a query, which its lines share; return where they end."""
     begin, end = queries.name_offsets[as_index(query)], queries.name_offsets[as_index(query + 1)]
     at = put_tab(start, copy_text(start, 0, queries.names, begin, end))
     if not with_length and begin == end:

@@ -3,9 +3,9 @@
 Every match of a query is an alignment with ``=`` for its bases and soft clips for the rest of the
 query, such as ``5S31=4S``; a query without a match is an unmapped row. The longest match of a
 query, the first of them if several are equally long, is its primary alignment, and the others are
-secondary. If there may be at most so many alignments of a query, they are its longest matches, and
-of equally long ones the first. The tags tell that no base differs (NM), the length of the match
-(AS), how many matches the query has on both strands (NH), and the number of this one (HI).
+secondary. If the alignments of a query are limited, they are its longest matches, and of equally
+long ones the first. The tags report that no base differs (NM), the length of the match (AS), how
+many matches the query has on both strands (NH), and the number of this one (HI).
 
 Sequences are those that are searched: letters in upper case, N for all that is not a base, and T
 for U. The qualities of reads are not kept for the search; secondary alignments have no sequence

@@ -40,7 +40,7 @@ from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN, STEP, CodeArray
 
 _Place = tuple[int, int]
-"""A record, by its number in the header, and a 0-based position in it; -1 for what is not known."""
+"""A record, by its number in the header, and a 0-based position in it; -1 if unknown."""
 
 _NAME_AT: Final = 36
 """Where the name begins, counted from the length of the record."""
@@ -253,7 +253,7 @@ def write_bam_rows(
 def write_bam_matches(
     text: TextArray, state: Int64Array, row_ends: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
-    """Do as `write_bam_rows` does for matches: its code leaves out what they never have."""
+    """Do as `write_bam_rows` does, for matches, without the fields that they never have."""
     own = fields_of_matches(fields.secondary_bases)
     return _write_rows(text, state, row_ends, block, own)
 

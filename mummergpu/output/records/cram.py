@@ -106,7 +106,7 @@ def _htslib() -> Iterator[Any]:
             try:
                 yield library
             except (OSError, ValueError, library.SamtoolsError) as error:
-                # htslib tells why it could not write, but not why it could not read what was
+                # htslib reports why it could not write, but not why it could not read what was
                 # written.
                 if isinstance(error, OSError) and error.errno:
                     raise

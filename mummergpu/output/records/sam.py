@@ -299,7 +299,7 @@ def write_sam_rows(
 def write_sam_matches(
     text: TextArray, state: Int64Array, block: RecordBlock, fields: RowFields
 ) -> int:
-    """Do as `write_sam_rows` does for matches: its code leaves out what they never have."""
+    """Do as `write_sam_rows` does, for matches, without the fields that they never have."""
     return _write_rows(text, state, block, fields_of_matches(fields.secondary_bases))
 
 

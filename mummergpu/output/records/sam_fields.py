@@ -100,7 +100,7 @@ def put_cigar(
 def cigar_texts(cigars: UInt32Array, offsets: Int64Array) -> RecordTexts:
     """Return the CIGAR of each alignment as text; ``*`` if it has no operation.
 
-    The operations are those of all alignments, as BAM packs them, and `offsets` tells where those
+    The operations are those of all alignments, as BAM packs them, and `offsets` has where those
     of each begin.
     """
     size = (MOST_DIGITS + 1) * cigars.size + offsets.size + OVERSHOOT
@@ -196,7 +196,7 @@ def put_mismatches(
     end: int,
     letters: ReferenceLetters,
 ) -> int:
-    """Write the value of MD; return where it ends. The read begins after what is clipped hard.
+    """Write the value of MD; return where it ends. The read begins after its hard clip.
 
     It has the letters of the reference that differ or are deleted, as of ``samtools calmd``: N
     differs from every letter, and a letter that stands for two or three bases from all others.

@@ -95,7 +95,7 @@ SpanArray = UInt32Array
 class Axis:
     """The records of a header one after the other.
 
-    `starts` has the begin of each, and the end of the last one: the key of what has no place.
+    `starts` has the begin of each, and the end of the last one: the key of rows without a place.
     `by_reference` has the begin of each record of the reference, empty ones included.
     """
 

@@ -134,7 +134,7 @@ class _PlainLibrary(_LIBRARY):  # type: ignore[misc]
     """
 
     def finalize(self) -> None:
-        """Link what is called."""
+        """Link the called functions."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
             # Earlier versions of numba have none.

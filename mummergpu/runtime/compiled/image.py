@@ -1,4 +1,4 @@
-"""Images of machine code: what they are, how they are loaded into memory, and how they are called.
+"""Images of machine code: their parts, their loading into memory, and their calls.
 
 An image is a copy of the code and of the constants of one function, linked among themselves, that
 runs anywhere in memory once a few addresses are written into it. So a run needs neither numba nor a
@@ -33,7 +33,7 @@ _loaded: Final[list[mmap.mmap]] = []
 
 
 class MachineImage(NamedTuple):
-    """The machine code of one function, and what has to be filled in when it is loaded.
+    """The machine code of one function, and the places to fill in when it is loaded.
 
     `content` has code and constants, to be loaded at the beginning of a page of memory; the
     function begins at `entry`. `addresses` say where an address of `content` has to be written, and

@@ -20,14 +20,14 @@ from mummergpu.runtime.compiled.signatures import NOTHING
 from mummergpu.runtime.compiled.store import process_store
 
 ATTRIBUTES: Final = "#0"
-"""What the text writes behind the function; `compiled_text` says what it stands for."""
+"""The text after the function; `compiled_text` explains its meaning."""
 
 _LOCK: Final = threading.RLock()
 _KEY_BYTES: Final = 32
 _SPEED: Final = 2
 _called: Final[dict[tuple[str, int], Call]] = {}
 _engines: Final[list[Any]] = []
-"""What holds code that was compiled in this process only."""
+"""The engines that hold code compiled in this process only."""
 
 compiled_count = 0
 """How many texts this process has compiled."""
