@@ -68,7 +68,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def expect_of_kmers(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Let a search by k-mers be expected to take so long."""
     cost = KmerCost(0.0, seconds)
-    monkeypatch.setattr(engine, "expected_kmer_cost", lambda job, sampling: cost)
+    monkeypatch.setattr(engine.kmer_plan, "expected_cost", lambda job, sampling: cost)
 
 
 def columns(found: Any) -> list[list[int]]:
