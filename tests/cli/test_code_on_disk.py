@@ -65,4 +65,4 @@ def test_a_damaged_cache_on_a_full_disk_costs_time_only(inside: Path) -> None:
     assert told(done) == [f"mummergpu: compiled code is damaged in {inside}/cache/processor"]
     # Nothing can have been repaired, and no part of a file lies about.
     assert {path: path.read_bytes() for path in kept.glob("*.code")} == before
-    assert {path.suffix for path in kept.iterdir()} == {".code", ""}
+    assert {path.suffix for path in kept.iterdir() if path.is_file()} == {".code"}
