@@ -7,7 +7,6 @@ other; then all pieces run again from the values that they begin with, to find p
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -52,6 +51,8 @@ _MAX_STATES: Final = LANES
 _LEAST: Final = 2.0**-1000
 _SMALLEST_JOINED: Final = 2.0**-400
 """The smallest sum that is kept when pieces are joined: below are products with fewer digits."""
+_LEAST_POWER: Final = -1074
+_POWERS_OF_2: Final = np.ldexp(1.0, np.arange(_LEAST_POWER, 1024))
 
 MapPieces = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
@@ -268,9 +269,13 @@ class LongSequence:
         values = np.empty((count, self._shape.nodes), dtype=first.values.dtype)
         totals = np.empty(count, dtype=np.int64)
         values[0], totals[0] = first.values[0], first.totals[0]
-        join = _join_sums if self._sums else _join_best
         own = np.empty(int(self._places.max()) + 1, dtype=values.dtype)
-        join(*operators, np.ascontiguousarray(self._places), own, values, totals)
+        places = np.ascontiguousarray(self._places)
+        if self._sums:
+            bits = values.view(np.int64)
+            _join_sums(*operators, places, _POWERS_OF_2, own, values, bits, totals)
+        else:
+            _join_best(*operators, places, own, values, totals)
         return Borders(values, totals)
 
     def _computed(self) -> tuple[Borders, Operators]:
@@ -325,11 +330,15 @@ def _join_sums(
     operators: Float64Array,
     exponents: Int64Array,
     places: Int64Array,
+    powers: Float64Array,
     own: Float64Array,
     values: Float64Array,
+    bits: Int64Array,
     totals: Int64Array,
 ) -> None:
     """Write the borders after the first, one after the other; `own` has room for each place.
+
+    `bits` are those of `values`; `powers` are those of 2 from `_LEAST_POWER` on.
 
     With the values of a border summed up by place, the next one's are
 
@@ -347,21 +356,24 @@ def _join_sums(
             if own[place] != 0:
                 most = max(most, exponents[piece, place]) if some else exponents[piece, place]
                 some = True
-        top = 0.0
+        top, top_node = 0.0, 0
         for node in range(values.shape[1]):
             total, is_reached = 0.0, False
             for place in range(own.size):
                 if own[place] != 0 and operators[piece, place, node] != 0:
-                    power = max(-2000, exponents[piece, place] - most)
-                    total += math.ldexp(own[place] * operators[piece, place, node], power)
+                    # A smaller power makes less than `_LEAST`, whatever else is added.
+                    power = max(_LEAST_POWER, exponents[piece, place] - most)
+                    factor = powers[power - _LEAST_POWER]
+                    total += own[place] * operators[piece, place, node] * factor
                     is_reached = True
             # A value that has become 0 is too small, too.
             values[piece + 1, node] = _LEAST if is_reached and total < _LEAST else total
             if total > top:
-                top = total
-        shift = math.frexp(top)[1] if top > 0 else 0
+                top, top_node = total, node
+        # The exponent of the largest value, from its bits.
+        shift = (bits[piece + 1, top_node] >> 52) - 1022 if top > 0 else 0
         for node in range(values.shape[1]):
-            value = math.ldexp(values[piece + 1, node], -shift)
+            value = values[piece + 1, node] * powers[-shift - _LEAST_POWER]
             values[piece + 1, node] = np.nan if value > 0 and value < _SMALLEST_JOINED else value
         totals[piece + 1] = totals[piece] + most + shift
 

@@ -35,6 +35,7 @@ from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.plan7 import plan7_model
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model, State, Transition
 from mummergpu.hmm.language.tables import LOG_UNITS, LONGEST_CHUNK, log_units, sum_tables
+from mummergpu.runtime.compiled.levels import usable_levels
 
 ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
 SCORE = (Attribute.SCORE,)
@@ -97,6 +98,8 @@ def test_a_piece_may_end_what_a_state_had(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(pieces.LongSequence, "piece_symbols", 400)
     for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
         close(evaluate(model, algorithm, symbol_block([codes])).scores, [expected])
+    # Without an image, each run of a long sequence would import numba.
+    assert pieces._join_sums._images or not usable_levels()
 
 
 def test_a_state_that_falls_behind_catches_up(monkeypatch: pytest.MonkeyPatch) -> None:
