@@ -30,10 +30,12 @@ from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs
 from mummergpu.hmm.filter_programs import RowShape, byte_shape, word_shape
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import read_profiles
 from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinFiles
 from mummergpu.runtime.stats import Stats
 from mummergpu.version import __version__
 

@@ -19,11 +19,16 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
-from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
+from mummergpu.mapping.genomes.options import (
+    AlignmentFilter,
+    ClusterOptions,
+    GenomeOptions,
+    costs_of_gaps,
+)
 from mummergpu.mapping.genomes.whole import WholeAligner
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.sink import AlignedQueries, AlignmentFilter
+from mummergpu.output.genomes.sink import AlignedQueries
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_genomes import BLOCK_BASES, naming_files
 from mummergpu.pipeline.align_options import OF_MATCHES, AlignOptions, refuse_options_of_matches

@@ -13,10 +13,12 @@ import numpy.typing as npt
 from mummergpu.api.requests import device_options
 from mummergpu.api.tables import ROWS_SHOWN, ResultRows
 from mummergpu.errors import OptionError
+from mummergpu.hmm.options import HmmerOptions
 from mummergpu.hmm.profiles import Profile, profile_of
 from mummergpu.hmm.translation import TranslatedFiles, TranslatedInMemory
 from mummergpu.input.blocks.memory import NamedSequence, several
-from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinFiles, ProteinsInMemory
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.profiles import (
     FIELDS,
@@ -27,7 +29,7 @@ from mummergpu.output.profiles import (
     nucleotide_columns,
 )
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions, ProteinSource
+from mummergpu.pipeline.profile_options import ProfileSearchOptions, ProteinSource
 from mummergpu.pipeline.search_profiles import run
 from mummergpu.runtime.option_values import check_bool, path, shown
 from mummergpu.runtime.words import pluralize

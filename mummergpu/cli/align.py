@@ -141,7 +141,7 @@ _SECTIONS: Final[Sections] = {
         integer(
             "--min-alignment-length",
             "Keep only alignments of at least N bases.",
-            "output.genomes.sink:AlignmentFilter.min_length",
+            "mapping.genomes.options:AlignmentFilter.min_length",
         ),
     ],
     "Input": INPUT_OPTIONS,
@@ -170,8 +170,12 @@ _SECTIONS: Final[Sections] = {
 
 def _align_options(params: Params, command: str) -> AlignOptions:
     """Return the options of the job."""
-    from mummergpu.mapping.genomes.options import ClusterOptions, GenomeOptions, costs_of_gaps
-    from mummergpu.output.genomes.sink import AlignmentFilter
+    from mummergpu.mapping.genomes.options import (
+        AlignmentFilter,
+        ClusterOptions,
+        GenomeOptions,
+        costs_of_gaps,
+    )
     from mummergpu.pipeline.align_options import AlignOptions, refuse_options_of_matches
 
     refuse_exclusive(params)

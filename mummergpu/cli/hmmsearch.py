@@ -49,7 +49,7 @@ _TABLES: Final = {
     ),
 }
 
-_RULES: Final = "input.blocks.proteins:ProteinRules"
+_RULES: Final = "input.blocks.protein_rules:ProteinRules"
 
 _SHORTEST_ROW: Final = 120
 """HMMER's minimum for --textw."""
@@ -176,7 +176,7 @@ def _sections(scans: bool) -> Sections:
             integer(
                 "--seed",
                 "Seed of random numbers; 0 for another one each time.",
-                "pipeline.profile_options:HmmerOptions.seed",
+                "hmm.options:HmmerOptions.seed",
             ),
         ],
         "Search": [
@@ -272,9 +272,11 @@ def _run(params: dict[str, Any], scans: bool) -> None:
 def _search_options(
     params: Params, scans: bool, outputs: list[tuple[str, str]], command: str
 ) -> ProfileSearchOptions:
+    from mummergpu.hmm.options import HmmerOptions
     from mummergpu.hmm.translation import TranslatedFiles
-    from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
-    from mummergpu.pipeline.profile_options import HmmerOptions, ProfileSearchOptions
+    from mummergpu.input.blocks.protein_rules import ProteinRules
+    from mummergpu.input.blocks.proteins import ProteinFiles
+    from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
     hmmer = HmmerOptions(**given(params, *(one.name for one in fields(HmmerOptions))))
     rules = ProteinRules(**given(params, *(one.name for one in fields(ProteinRules))))

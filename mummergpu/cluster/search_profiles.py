@@ -23,12 +23,8 @@ from mummergpu.errors import OptionError
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList
 from mummergpu.hmm.profiles import Profile
-from mummergpu.input.blocks.proteins import (
-    BLOCK_RESIDUES,
-    NamedProteins,
-    ProteinRules,
-    ProteinsInMemory,
-)
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import BLOCK_RESIDUES, NamedProteins, ProteinsInMemory
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.output.profiles import HitSink
 from mummergpu.pipeline import search_profiles

@@ -20,12 +20,12 @@ from mummergpu.hmm.byte_filters import (
     striped_bytes,
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
@@ -87,23 +87,6 @@ def _float_of(order: int) -> np.float32:
     return np.float32(
         np.array(abs(order), dtype=np.int32).view(np.float32) * math.copysign(1, order)
     )
-
-
-@frozen
-class FilterThresholds:
-    """The P-values up to which sequences pass HMMER's filters."""
-
-    # For MSV (and MSV corrected for composition), Viterbi and Forward.
-    F1: float = 0.02
-    F2: float = 1e-3
-    F3: float = 1e-5
-    # Whether scores are corrected for the composition of the profile (HMMER's ``--nobias``).
-    bias_filter: bool = True
-
-    @classmethod
-    def without_filters(cls) -> FilterThresholds:
-        """Return thresholds that all sequences pass (HMMER's ``--max``)."""
-        return cls(1.0, 1.0, 1.0, False)
 
 
 class PassScores(NamedTuple):

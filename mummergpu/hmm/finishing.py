@@ -10,61 +10,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import field
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from mummergpu.errors import InputError
-from mummergpu.hmm.filters import FilterThresholds
+from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module
 
 Target = TypeVar("Target")
 
 _UNDERFLOW: Final = "score underflow (is 0.0)"
 """HMMER's message for a sequence that no path emits."""
-
-
-@frozen
-class FinishingOptions:
-    """Options of reporting and scoring: HMMER's options of the same names."""
-
-    thresholds: FilterThresholds = field(default_factory=FilterThresholds)
-    # E-values and bit scores from which on targets and domains are reported or included; a score
-    # goes before an E-value.
-    E: float = 10.0
-    T: float | None = None
-    domE: float = 10.0
-    domT: float | None = None
-    incE: float = 0.01
-    incT: float | None = None
-    incdomE: float = 0.01
-    incdomT: float | None = None
-    bit_cutoffs: str | None = None  # The profile's own scores to use instead
-    # The number of targets for E-values of domains; None to count those reported.
-    domZ: float | None = None
-    null2: bool = True  # Whether scores are corrected for biased composition
-    seed: int = 42  # Of the random numbers; 0 takes a new one each time
-
-    def pipeline(self, alphabet: Any, Z: float | None) -> Any:
-        """Return a pipeline of pyhmmer for comparisons among `Z` targets."""
-        plan7 = pyhmmer_module("plan7")
-        words = {name: value for name, value in vars(self).items() if name != "thresholds"}
-        filters = self.thresholds
-        return plan7.Pipeline(
-            alphabet,
-            **words,
-            Z=Z,
-            F1=filters.F1,
-            F2=filters.F2,
-            F3=filters.F3,
-            bias_filter=filters.bias_filter,
-        )
 
 
 def first_cause(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.finishing import FinishingOptions
+from mummergpu.hmm.options import FinishingOptions
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats

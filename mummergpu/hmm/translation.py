@@ -18,16 +18,8 @@ import numpy as np
 from mummergpu.errors import OptionError
 from mummergpu.hmm.proteins import SYMBOLS
 from mummergpu.input.blocks.memory import NamedSequence, nucleotides_in_memory
-from mummergpu.input.blocks.proteins import (
-    BLOCK_RESIDUES,
-    DEFAULT_CODE,
-    MOST_RESIDUES,
-    STRANDS,
-    LongOnes,
-    ProteinRules,
-    TranslatableFiles,
-    Warn,
-)
+from mummergpu.input.blocks.protein_rules import DEFAULT_CODE, MOST_RESIDUES, STRANDS, ProteinRules
+from mummergpu.input.blocks.proteins import BLOCK_RESIDUES, LongOnes, TranslatableFiles, Warn
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords

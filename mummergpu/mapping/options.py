@@ -6,8 +6,7 @@ from dataclasses import field
 from typing import Final, NamedTuple
 
 from mummergpu.runtime.frozen import frozen
-from mummergpu.viterbi.recurrence.model import Costs
-from mummergpu.viterbi.tiles.band import MOST_BASES
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 
 MAX_READ_BASES: Final = MOST_BASES
 """The longest read that is mapped; longer ones stay unmapped."""

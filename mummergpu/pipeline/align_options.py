@@ -10,9 +10,8 @@ from typing import Final
 from mummergpu.errors import OptionError
 from mummergpu.index.file import kind_for_reference
 from mummergpu.index.options import IndexOptions
-from mummergpu.mapping.genomes.options import GenomeOptions
+from mummergpu.mapping.genomes.options import AlignmentFilter, GenomeOptions
 from mummergpu.matching.options import STRANDS, SearchOptions, Uniqueness
-from mummergpu.output.genomes.sink import AlignmentFilter
 from mummergpu.output.options import RecordStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions, RunOptions

@@ -3,114 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from mummergpu.errors import InputError, OptionClashError
-from mummergpu.hmm.filters import FilterThresholds
-from mummergpu.hmm.finishing import FinishingOptions
+from mummergpu.errors import InputError
+from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile, read_profiles
 from mummergpu.input.blocks.proteins import NamedProteins, Warn
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.runtime.frozen import frozen
-from mummergpu.runtime.option_values import between, check_bool, check_float, keep_values
 from mummergpu.runtime.words import say_nothing
-
-_CUTOFFS: Final = {"cut_ga": "gathering", "cut_nc": "noise", "cut_tc": "trusted"}
-"""HMMER's options for the cutoffs of profiles, and pyhmmer's names for them."""
 
 _WHAT_IS_MISSING: Final = {
     "gathering": ("gathering cutoffs (GA)", "--cut_ga"),
     "noise": ("noise cutoffs (NC)", "--cut_nc"),
     "trusted": ("trusted cutoffs (TC)", "--cut_tc"),
 }
-
-_EXCLUSIVE: Final = (
-    ("E", "T", *_CUTOFFS),
-    ("domE", "domT", *_CUTOFFS),
-    ("incE", "incT", *_CUTOFFS),
-    ("incdomE", "incdomT", *_CUTOFFS),
-    ("max", "F1"),
-    ("max", "F2"),
-    ("max", "F3"),
-    ("max", "nobias"),
-)
-"""Options that exclude each other in HMMER."""
-
-_SCORES: Final = ("T", "domT", "incT", "incdomT")
-_FILTERS: Final = ("F1", "F2", "F3")
-_POSITIVE: Final = ("E", "domE", "incE", "incdomE", "Z", "domZ")
-_TRUTHS: Final = (*_CUTOFFS, "max", "nobias", "nonull2")
-_LARGEST_SEED: Final = (1 << 32) - 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class HmmerOptions:
-    """HMMER's options of the same names; None for HMMER's default.
-
-    Raises
-    ------
-    OptionError
-        If a value makes no sense, or two options exclude each other.
-    """
-
-    E: float | None = None
-    T: float | None = None
-    domE: float | None = None
-    domT: float | None = None
-    incE: float | None = None
-    incT: float | None = None
-    incdomE: float | None = None
-    incdomT: float | None = None
-    cut_ga: bool = False
-    cut_nc: bool = False
-    cut_tc: bool = False
-    Z: float | None = None
-    domZ: float | None = None
-    F1: float | None = None
-    F2: float | None = None
-    F3: float | None = None
-    max: bool = False
-    nobias: bool = False
-    nonull2: bool = False
-    seed: int = 42
-
-    def __post_init__(self) -> None:
-        found: dict[str, object] = {name: check_bool(name, getattr(self, name)) for name in _TRUTHS}
-        for name in (*_POSITIVE, *_SCORES, *_FILTERS):
-            if (value := getattr(self, name)) is not None:
-                found[name] = check_float(name, value, is_positive=name in _POSITIVE)
-        keep_values(self, **found, seed=between("seed", self.seed, 0, _LARGEST_SEED))
-        for group in _EXCLUSIVE:
-            given = [name for name in group if getattr(self, name) not in (None, False)]
-            if len(given) > 1:
-                text = f"it and {given[1]} exclude each other"
-                raise OptionClashError(given[0], given[1], text)
-
-    @property
-    def finishing(self) -> FinishingOptions:
-        """The thresholds of the filters, of reporting and of inclusion."""
-        if self.max:
-            thresholds = FilterThresholds.without_filters()
-        else:
-            thresholds = FilterThresholds(
-                **self._given("F1", "F2", "F3"), bias_filter=not self.nobias
-            )
-        return FinishingOptions(
-            thresholds=thresholds,
-            **self._given("E", "T", "domE", "domT", "incE", "incT", "incdomE", "incdomT", "domZ"),
-            bit_cutoffs=next(
-                (word for name, word in _CUTOFFS.items() if getattr(self, name)), None
-            ),
-            null2=not self.nonull2,
-            seed=self.seed,
-        )
-
-    def _given(self, *names: str) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in values.items() if value is not None}
 
 
 class ProteinSource(Protocol):

@@ -20,7 +20,8 @@ from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.device import Device
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.hmm.device_filters import DeviceFilters
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile
 from mummergpu.runtime.stats import Stats
 

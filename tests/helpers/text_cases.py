@@ -115,7 +115,7 @@ def many_rows(record_count: int) -> TextCase:
             random.integers(0, reference.codes.size, rows),
             random.integers(1, 1 << random.integers(1, 40), rows),
         )
-    block = named_block(awkward_names(queries), [120] * queries)
+    block = named_block(awkward_names(queries), [1 << 40] * queries)
     return TextCase("many", reference, block, columns)
 
 

@@ -27,7 +27,8 @@ from mummergpu.hmm.filter_variants import (
     every_thread_policy,
     tile_blocks,
 )
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.tile_filter import AUTO, TileFilter, tile_policy
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies.profiles.bench import DeviceBench, ProfileSweepOptions, sweep

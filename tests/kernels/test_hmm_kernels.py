@@ -18,7 +18,8 @@ from mummergpu.hmm import device_filters, device_work
 from mummergpu.hmm.byte_filters import minimal_cells
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filter_programs import RowShape
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
+from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.runtime.stats import Stats

@@ -37,8 +37,9 @@ from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
 from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.viterbi.recurrence.model import MOST_BASES
 from mummergpu.viterbi.recurrence.operations import OperationArray
-from mummergpu.viterbi.tiles.band import MOST_BASES, Scratch, new_scratch
+from mummergpu.viterbi.tiles.band import Scratch, new_scratch
 from mummergpu.viterbi.whole.whole_matrix import MatrixScratch, new_matrix
 
 MapFunction = Callable[..., Iterable[Any]]

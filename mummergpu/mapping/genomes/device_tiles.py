@@ -12,10 +12,9 @@ from mummergpu.mapping.genomes.columns import Anchors, Sequences
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import jit
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet, fit_two
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.recurrence.tile import tile_at
-from mummergpu.viterbi.tiles.band import MOST_BASES
 from mummergpu.viterbi.tiles.gap_fill import is_diagonal_best
 
 TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]

@@ -15,8 +15,7 @@ from mummergpu.runtime.option_values import (
     keep_values,
     texts,
 )
-from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
-from mummergpu.viterbi.tiles.band import MOST_BASES
+from mummergpu.viterbi.recurrence.model import LARGEST_COST, MOST_BASES, Costs
 
 NUCMER_COSTS: Final = Costs(
     match=3,
@@ -142,4 +141,25 @@ class GenomeOptions:
             extend=check_bool("extend", self.extend),
             simplify=check_bool("simplify", self.simplify),
             circular=texts("circular", self.circular),
+        )
+
+
+@frozen
+class AlignmentFilter:
+    """Which genome alignments are written.
+
+    Those that map bases `one_to_one` (each base at its best place, in the reference and in the
+    query), with a least share of equal columns between 0 and 1, and a least length in both.
+    """
+
+    one_to_one: bool = False
+    min_identity: float = 0.0
+    min_length: int = 0
+
+    def __post_init__(self) -> None:
+        keep_values(
+            self,
+            one_to_one=check_bool("one_to_one", self.one_to_one),
+            min_identity=check_factor("min_identity", self.min_identity, 1),
+            min_length=check_int("min_alignment_length", self.min_length),
         )

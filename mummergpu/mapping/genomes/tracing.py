@@ -15,7 +15,7 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.operations import (
     INSERTION_OPERATION,
     MATCH_OPERATION,
@@ -26,7 +26,6 @@ from mummergpu.viterbi.recurrence.operations import (
     reverse_operations,
 )
 from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
-from mummergpu.viterbi.tiles.band import MOST_BASES
 from mummergpu.viterbi.tiles.drop_extension import NO_ROOM, extend_until_drop, longest_window
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, align_whole, fits_matrix

@@ -13,12 +13,12 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.genomes.columns import GenomeAlignments
+from mummergpu.mapping.genomes.options import AlignmentFilter
 from mummergpu.mapping.genomes.overlaps import find_rivals, map_one_to_one
 from mummergpu.output.sink import MatchSink, Sink
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import writable
-from mummergpu.runtime.option_values import check_bool, check_factor, check_int, keep_values
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
@@ -104,27 +104,6 @@ class AlignedQueries:
 
 
 Prepared = tuple[QueryBlock, BlockMems]
-
-
-@frozen
-class AlignmentFilter:
-    """Which genome alignments are written.
-
-    Those that map bases `one_to_one` (each base at its best place, in the reference and in the
-    query), with a least share of equal columns between 0 and 1, and a least length in both.
-    """
-
-    one_to_one: bool = False
-    min_identity: float = 0.0
-    min_length: int = 0
-
-    def __post_init__(self) -> None:
-        keep_values(
-            self,
-            one_to_one=check_bool("one_to_one", self.one_to_one),
-            min_identity=check_factor("min_identity", self.min_identity, 1),
-            min_length=check_int("min_alignment_length", self.min_length),
-        )
 
 
 class BlockAligner(Protocol):

@@ -14,11 +14,13 @@ from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm import word_filter
 from mummergpu.hmm.byte_filters import LANES, filter_by_msv, find_cells, striped_bytes
 from mummergpu.hmm.filter_programs import LOWEST_FLOOR, word_floor, word_overflow, words_fit
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
+from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import read_profiles
 from mummergpu.hmm.proteins import ProteinBlock, are_marks
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, WORD_LEAVE, word_moves
-from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinFiles
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 

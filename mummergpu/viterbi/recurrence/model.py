@@ -17,6 +17,9 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 from mummergpu.errors import OptionError
 from mummergpu.runtime.frozen import frozen
 
+MOST_BASES: Final = 1500
+"""The longest tile, in bases of the read: its scores fit 16 bits."""
+
 LARGEST_COST: Final = 100
 """The largest penalty, and the longest gap: programs compute in 8 and 16 bits."""
 

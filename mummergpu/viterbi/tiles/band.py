@@ -27,7 +27,7 @@ from mummergpu.viterbi.recurrence.lanes import (
     STATE_WORDS,
     TileProgram,
 )
-from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, PAIRWISE, Costs
 from mummergpu.viterbi.recurrence.operations import (
     OperationArray,
     append_operation,
@@ -50,9 +50,6 @@ class Scratch(NamedTuple):
     # for each lane: the directions that leave the cell (`departures`).
     directions: DirectionArray
 
-
-MOST_BASES: Final = 1500
-"""The longest tile, in bases of the read: its scores fit 16 bits."""
 
 PAD: Final = LANES * (MOST_REGISTERS + 1)
 """The codes before each copy, at most: half of the widest band outside of the matrix."""

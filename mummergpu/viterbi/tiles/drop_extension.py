@@ -17,7 +17,7 @@ from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.lanes import LANES
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.operations import (
     MATCH_OPERATION,
     OperationArray,
@@ -26,14 +26,7 @@ from mummergpu.viterbi.recurrence.operations import (
     length_of,
 )
 from mummergpu.viterbi.recurrence.tile import Tile, rest_of, tile_at
-from mummergpu.viterbi.tiles.band import (
-    MOST_BASES,
-    STEP_RESULTS,
-    Scratch,
-    compute_band,
-    lane_of,
-    write_path,
-)
+from mummergpu.viterbi.tiles.band import STEP_RESULTS, Scratch, compute_band, lane_of, write_path
 from mummergpu.viterbi.tiles.extension import extend_path, extend_score, longest_gaps
 
 
@@ -142,7 +135,7 @@ def reach_before_drop(
     """Return the bases of the query and of the reference that an extension uses.
 
     The codes have margins; the tile has the bases next to the match that may be used; an end scores
-    nothing. The score must improve within `window` bases of the query, up to `band.MOST_BASES`. The
+    nothing. The score must improve within `window` bases of the query, up to `MOST_BASES`. The
     extension breaks where a base of the query in a window scores less than `min_gain` on average;
     with 0 any improvement will do.
     """

@@ -15,7 +15,7 @@ from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.recurrence.cell_recurrence import pair_score
 from mummergpu.viterbi.recurrence.lanes import LANES, MOST_REGISTERS
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
     INSERTION_OPERATION,
@@ -28,7 +28,6 @@ from mummergpu.viterbi.recurrence.tile import Tile, tile_at
 from mummergpu.viterbi.tiles.band import (
     ALL_PAIRS,
     END_RESULTS,
-    MOST_BASES,
     Scratch,
     compute_band,
     lane_of,

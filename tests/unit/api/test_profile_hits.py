@@ -16,7 +16,8 @@ from mummergpu.cli.main import main
 from mummergpu.errors import OptionError
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.profiles import Profile
-from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinFiles
 from mummergpu.pipeline import profile_job, search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_job import ProfileJob

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from helpers.profiles import profiles
 
-from mummergpu.hmm.finishing import Finisher, FinishingOptions
-from mummergpu.input.blocks.proteins import ProteinRules, ProteinsInMemory
+from mummergpu.hmm.finishing import Finisher
+from mummergpu.hmm.options import FinishingOptions
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinsInMemory
 
 
 class _Pipeline:

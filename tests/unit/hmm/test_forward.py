@@ -11,8 +11,9 @@ import pytest
 from helpers.hmmer_library import hmmer_of, some_profiles
 from helpers.profiles import block_of, built, sequences_like
 
-from mummergpu.hmm.filters import FilterThresholds, ForwardFilter, ProfileFilter
+from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import MARKS
 from mummergpu.runtime.flushed_floats import flushed_floats

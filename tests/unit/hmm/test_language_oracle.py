@@ -16,9 +16,10 @@ from helpers.profiles import built, profiles, sequences_like
 
 import mummergpu
 from mummergpu.errors import ModelError, OptionError
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, lengths_up_to
+from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.program import Algorithm
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.proteins import SYMBOLS, ProteinBlock
 from mummergpu.hmm.tables import WORD_BASE, word_tables
 from mummergpu.hmm.word_filter import OVERFLOW

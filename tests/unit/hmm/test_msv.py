@@ -10,7 +10,8 @@ import pytest
 from helpers.profiles import block_of, built, profiles, sequences_like
 
 from mummergpu.hmm.byte_filters import LANES, OVERFLOW, filter_by_msv, find_cells, striped_bytes
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, gumbel_tail
+from mummergpu.hmm.filters import ProfileFilter, gumbel_tail
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, byte_tables, length_tables

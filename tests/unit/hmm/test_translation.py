@@ -13,7 +13,7 @@ from helpers.sequences import random_bases, reverse_complement
 from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm.proteins import SYMBOLS
 from mummergpu.hmm.translation import OrfPlace, TranslatedFiles, TranslatedInMemory, translated
-from mummergpu.input.blocks.proteins import ProteinRules
+from mummergpu.input.blocks.protein_rules import ProteinRules
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 
 ALL_LETTERS = "ACGTUNRYKMSWBDHVacgtn"

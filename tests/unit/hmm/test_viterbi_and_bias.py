@@ -11,7 +11,8 @@ from helpers.hmmer_library import hmmer_of, some_profiles
 from helpers.profiles import block_of, built, sequences_like
 
 from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter, gumbel_tail
+from mummergpu.hmm.filters import ProfileFilter, gumbel_tail
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.tables import WORD_BASE, WORD_SCALE, word_moves, word_tables
 from mummergpu.hmm.word_filter import LANES, OVERFLOW, score_viterbi, striped_words
 from mummergpu.runtime.stats import Stats

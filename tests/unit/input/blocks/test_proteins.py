@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mummergpu.errors import InputError, OptionError
-from mummergpu.input.blocks.proteins import ProteinFiles, ProteinRules, ProteinsInMemory
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinFiles, ProteinsInMemory
 from mummergpu.sequence.codes import AMINO_ACIDS
 
 TEXT = b">a  desc here \nACDEFghikl*\nBJ ZOUX\t.._~\r\n\n>b\n>  c x\x01y\nmnpqrstvwy" * 3

@@ -11,7 +11,8 @@ from helpers.profiles import block_of, built, sequences_like
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.hmm.filter_variants import BASIC, PAPERS_BEST, ThreadPolicy
-from mummergpu.hmm.filters import FilterThresholds, ProfileFilter
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.options import FilterThresholds
 from mummergpu.studies.profiles.data import ProfileData, parts_of, processor_scores, suitable
 from mummergpu.studies.profiles.policies import (
     CONTROLS,

@@ -15,6 +15,7 @@ from mummergpu.viterbi.recurrence.model import (
     LARGEST_COST,
     LARGEST_MATCH,
     MATCH,
+    MOST_BASES,
     PAIRWISE,
     STATE_BITS,
     Costs,
@@ -24,7 +25,7 @@ from mummergpu.viterbi.recurrence.model import (
     departures,
     source_table,
 )
-from mummergpu.viterbi.tiles.band import MOST_BASES, new_scratch
+from mummergpu.viterbi.tiles.band import new_scratch
 
 
 class Numbers:

@@ -11,9 +11,9 @@ import pytest
 from helpers.full_matrix import FullMatrix, score_of
 
 from mummergpu.sequence.codes import MARGIN, with_margins
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.tile import Tile
-from mummergpu.viterbi.tiles.band import MOST_BASES, new_scratch
+from mummergpu.viterbi.tiles.band import new_scratch
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, MatrixScratch, align_whole
 
