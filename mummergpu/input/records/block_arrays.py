@@ -28,9 +28,11 @@ class BlockArrays:
         self, bases: int = 0, records: int = 0, name_bytes: int = 0, keeps_qualities: bool = False
     ) -> None:
         self.padded: CodeArray = np.empty(bases + 2 * MARGIN, dtype=np.uint8)
-        self.offsets: Int64Array = np.zeros(records + 1, dtype=np.int64)
+        # Zeros would touch the end of an array too, which a block with fewer records never needs.
+        self.offsets: Int64Array = np.empty(records + 1, dtype=np.int64)
         self.names: ByteArray = np.empty(name_bytes, dtype=np.uint8)
-        self.name_offsets: Int64Array = np.zeros(records + 1, dtype=np.int64)
+        self.name_offsets: Int64Array = np.empty(records + 1, dtype=np.int64)
+        self.offsets[0] = self.name_offsets[0] = 0
         self._keeps_qualities = keeps_qualities
         self.qualities: ByteArray = np.empty(bases + STEP if keeps_qualities else 0, dtype=np.uint8)
         self.flags: UInt16Array = np.empty(0, dtype=np.uint16)
