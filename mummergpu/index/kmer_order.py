@@ -33,8 +33,8 @@ MAX_ORDERED_BASES: Final = 256
 """No list is sorted by more bases than this; for a longer sampling step none is sorted."""
 
 FILE_ORDERED_BASES: Final = 160
-"""Lists of an index file are sorted by this number of bases: how often a seed of up to this many
-bases and a k-mer occurs is then known without a look at its occurrences."""
+"""Lists of an index file are sorted by this number of bases: how often a seed of a k-mer and up to
+this many bases before it occurs is then known without a look at its occurrences."""
 
 DIGIT_BASES: Final = 4
 """The bases that one pass of the sort looks at."""

@@ -223,7 +223,7 @@ class _CostsOfLength:
         return KmerCost(table * 1e-9, search * job.query_bases * 1e-9)
 
     def min_seconds(self) -> float:
-        """Return a lower bound of the job's time, whatever the reference step is."""
+        """Return a lower bound on the seconds of the job, whatever the reference step is."""
         job, costs, kmers = self._job, self._costs, self._kmers
         table = kmers * (4 * costs.load_byte if job.is_kept else costs.offset)
         # The longest sampling step gives the fewest candidates for each base of a query.

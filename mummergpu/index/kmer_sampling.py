@@ -96,8 +96,8 @@ class KmerSampling:
         return 4 * (self.positions_expected(bases) + (1 << 2 * self.kmer_length) + 1)
 
     def positions_expected(self, bases: int) -> int:
-        """Return the most positions listed of `bases` bases; if picked, those of random bases."""
+        """Return the most positions listed of `bases` bases; if picked, the most expected."""
         if self.is_picked:
-            # As many as have the lowest rank; the words of mod-minimizers need fewer.
+            # Those of random bases with the lowest ranks; the words of mod-minimizers need fewer.
             return -(-2 * bases // (self.reference_step + 1))
         return -(-bases // self.reference_step)

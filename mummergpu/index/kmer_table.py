@@ -80,8 +80,8 @@ class KmerTable:
     # Where k-mers begin, counted from the first base of the part. Lists of at most
     # `longest_ascending` positions ascend.
     positions: PositionArray
-    # The bases before each position that longer lists are sorted by (`kmer_order`), the nearest
-    # counting most; 0 if these lists ascend too.
+    # How many bases before each position longer lists are sorted by (`kmer_order`), the nearest
+    # one counting most; 0 if these lists ascend too.
     ordered_bases: int = 0
     longest_ascending: int = MAX_TABLE_BASES  # The most positions of a list that ascends for sure.
     # Four bases next to each position (`four_before`), by which a search rejects most positions
@@ -383,8 +383,8 @@ class KmerPage:
     # The index file that the page is from, or ``""`` if it was built in memory.
     index_path: str = ""
     # The bases of a window; None for a search that finds all matches. Only matches that contain a
-    # whole window of their query matter. Windows lie side by side from its first base, and are at
-    # least as long as `KmerSampling.shortest_match`. Of each window a search looks up as many
+    # whole window of their query matter. Windows lie side by side from the query's first base, and
+    # have at least `KmerSampling.shortest_match` bases. Of each window a search looks up as many
     # k-mers as the reference step, one of which is listed, or the one picked k-mer; it lists the
     # matches of a query in no certain order.
     window_bases: int | None = None

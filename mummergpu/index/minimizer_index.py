@@ -41,8 +41,8 @@ BASES_PER_KMER: Final = 2
 """The most bases of a reference for each k-mer of a length, unless it is the longest."""
 
 GOOD_WINDOW: Final = CONTEXT_BASES
-"""Longer k-mers than needed are chosen while windows are at least this long. In longer windows,
-contexts do not show whether a match begins before the window."""
+"""Longer k-mers than needed are chosen while windows have at least this many k-mers: in windows
+with more, contexts do not show whether a match begins before the window."""
 
 MIN_WINDOW: Final = 6
 """With shorter windows, a table of k-mers at every few positions takes less time and memory."""
@@ -69,8 +69,8 @@ COSTS: Final = MinimizerCosts(
 
 FEW_QUERY_BASES: Final = 1 << 18
 FEW_REFERENCE_BASES: Final = 1 << 22
-"""For fewer bases of queries and of a reference, the likeness of the reference's k-mers is not
-measured: it takes some milliseconds, and a table of more bases ten times as long."""
+"""If both the queries and the reference have fewer bases, the likeness of the reference's k-mers is
+not measured: that takes some milliseconds, and a table of more bases ten times as long."""
 
 SLOWDOWN_BEYOND_CACHES: Final = 1.6
 """How many times as long as its costs predict a search of a table of k-mers takes for unique
@@ -209,7 +209,7 @@ def _build_bytes_within(
         if most <= room:
             return most
         if needed <= room:
-            # Only a search shows how many minimizers a reference with many repeats has.
+            # How many minimizers a reference with many repeats has is known only by finding them.
             needed = bytes_of(count_minimizers(reference.padded_codes, kmer_length, window))
     return needed if needed <= room else None
 

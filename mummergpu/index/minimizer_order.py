@@ -42,7 +42,7 @@ DEPTH: Final = 64
 """The parts of a list that can wait to be sorted: each is smaller than half of the one before."""
 
 RUN_ENTRIES: Final = 4 * ORDERED_BASES
-"""The most entries of one run that are merged with those of another."""
+"""The most entries of the first of two runs that are merged."""
 
 TASKS: Final = 64
 """The most tasks that sort lists."""
@@ -133,11 +133,11 @@ def order_two_runs(
     by_preceding: bool,
     room: EntryArray,
 ) -> bool:
-    """Sort a part of an array by a merge if it is two runs, of which the first may descend.
+    """Sort a part of an array if it is one ascending run, or two, which are merged.
 
-    The entries of a repeat of one letter, or of a few, are: they continue alike, except those at
-    its ends. Return False if there are more runs, or the first is too long; the part is then as it
-    was, or its beginning is reversed.
+    Descending entries at its beginning are reversed first. So the entries of a repeat of one
+    letter, or of a few, make few runs: they continue alike, except those at its ends. Return False
+    if there are more runs, or the first does not fit `room`; the beginning may then be reversed.
     """
     first = begin + 1
     while first < end and comes_before(text, entries[first], entries[first - 1], by_preceding):
@@ -155,7 +155,7 @@ def order_two_runs(
         return True
     if behind < end or first - begin > room.size:
         return False
-    # The first run waits while the entries before each of its entries move to their places.
+    # The first run waits in `room` while entries of the second move to their places before its own.
     count = first - begin
     for number in range(count):
         room[number] = entries[begin + number]

@@ -123,7 +123,7 @@ class BlockMapper:
         return PairSizes.of_sizes(sizes, self._options.unpaired)
 
     def insert_sizes(self, block: ReadBlock, mems: BlockMems) -> Int64Array:
-        """Return the `insert_size.measure_templates` of the templates whose mates are placed.
+        """Return the rows of `insert_size.measure_templates` for templates with placed mates.
 
         The matches are of at least the seed length.
         """

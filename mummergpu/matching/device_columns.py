@@ -56,7 +56,7 @@ class DeviceColumns:
 
 
 def new_columns_on(device: Device, rows: int, queries: int) -> DeviceColumns:
-    """Return columns for some matches and queries, not zeroed, or raise `BackendError`."""
+    """Return unfilled columns for `rows` matches of `queries` queries, or raise `BackendError`."""
     numbers: dict[str, Any] = {
         name: _new_array(device, kind, rows, rows) for name, kind in COLUMN_TYPES.items()
     }

@@ -34,9 +34,9 @@ def keep_unique(
     only if no other match's query interval contains its own. Among the remaining matches, the same
     holds with query and reference exchanged.
 
-    With `keeps_witnesses`, matches are kept whose query interval no other's contains, and two of
-    those with the same interval. After parts of the matches are filtered in this way, this filter
-    finds the same in the remaining ones as in all.
+    With `keeps_witnesses`, those are kept whose query interval lies in no larger one, but at most
+    two with the same interval. If parts of the matches are filtered in this way first, this filter
+    finds the same among the remaining ones as among all.
     """
     keep = np.zeros(columns.count, dtype=np.bool_)
     offsets = np.zeros_like(columns.offsets)

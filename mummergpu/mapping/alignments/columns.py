@@ -171,7 +171,7 @@ def new_columns(rows: int, operations: int) -> AlignmentColumns:
 
 
 ROWS, OPERATIONS, _NEXT_ROW = 0, 1, 2
-"""The elements of the state of `replace_rows`: filled rows, filled operations, next new row."""
+"""The elements of the state of `replace_rows`: rows, operations, and the next row of `other`."""
 
 
 def replace_reads(

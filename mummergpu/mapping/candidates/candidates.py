@@ -29,7 +29,7 @@ UNGAPPED: Final = 0
 EXACT: Final = 1
 DEAD: Final = 2
 """The states of a candidate: scored without gaps only; with its best score; dropped, because
-another candidate has its path with a better score."""
+another candidate on its path scores as much or more."""
 
 LEFT_GAPPED: Final = 1
 RIGHT_GAPPED: Final = 2
@@ -70,9 +70,9 @@ class Candidates(NamedTuple):
     # may be negative.
     diagonals: Int64Array
     numbers: Int32Array  # The columns of `column`; (n_candidates, NUMBERS).
-    # The disjoint seeds of each read with all matches kept: all its places with fewer differences
-    # are there, except those that an earlier pass would have found. `ALL_FOUND` if none were left
-    # out.
+    # How many disjoint seeds of each read have kept all their matches: all of its places with fewer
+    # differences are there, except those that an earlier pass would have found. `ALL_FOUND` if no
+    # match was left out.
     seeds_kept: ByteArray
 
 
@@ -200,7 +200,7 @@ UNIT: Final = 64
 """The fractions of a point in which the scores of pairs are counted."""
 
 FARTHEST: Final = 30 * UNIT
-"""Placements that are worse by this, in units, weigh nothing."""
+"""Placements that are worse by more than this, in units, weigh nothing."""
 
 PHRED_OF_POINT: Final = 20 * float(np.log10(2.0))
 """A factor of 4 on the Phred scale."""

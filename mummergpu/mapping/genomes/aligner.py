@@ -46,11 +46,11 @@ MapFunction = Callable[..., Iterable[Any]]
 
 _ANCHORS_OF_TASK: Final = 4096
 _CLUSTERS_OF_TASK: Final = 256
-"""The clusters of a task: tasks are many, so that all threads end together."""
+"""The anchors and the clusters of a task: tasks are many, so that all threads end together."""
 
 _OPERATIONS_OF_ANCHOR: Final = 4
 _MIN_OPERATIONS: Final = 1 << 14
-"""The operations that there is room for at first."""
+"""The operations of each anchor, and besides them, that there is room for at first."""
 
 
 class GenomeAligner:

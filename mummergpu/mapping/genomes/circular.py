@@ -126,8 +126,8 @@ class CircularRecords:
     def folded(self, found: GenomeAlignments, simplify: bool) -> GenomeAlignments:
         """Return alignments with the positions of one copy.
 
-        Alignments that a piece in the second copy repeats are dropped, and those that lie inside
-        another alignment if options say so.
+        An alignment of the first copy that ends where a piece in the second copy does is dropped.
+        If `simplify`, so are alignments that lie inside another one.
         """
         lengths = self._lengths[found.records]
         is_second = found.reference_starts >= lengths

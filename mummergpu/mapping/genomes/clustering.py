@@ -217,7 +217,7 @@ def _join_with_range(
     room: JoinRoom,
     mask: int,
 ) -> None:
-    """Join a match with those before it in a range of diagonals; drop those that are too far.
+    """Join a match with those before it in a range of diagonals; unlist those that are too far.
 
     The query is read forwards: matches too far from this one are too far from all later ones.
     """

@@ -24,7 +24,7 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 MOST_TOLD: Final = 1e6
-"""The bases that a user gives for sizes are less than this."""
+"""All sizes and deviations that a user gives must be below this, in bases."""
 
 MIN_PAIRS: Final = 25
 """The fewest pairs from which sizes are estimated."""
@@ -34,7 +34,8 @@ MAX_BASES: Final = 10_000
 nothing about templates, and mates would be looked for in windows as wide."""
 
 OUTLIER_RANGES: Final = 2.0
-"""Sizes this many interquartile ranges beyond a quartile do not count for mean and deviation."""
+"""Sizes more than this many interquartile ranges beyond a quartile do not count for mean and
+deviation."""
 
 PROPER_RANGES: Final = 3.0
 PROPER_DEVIATIONS: Final = 4.0
@@ -43,30 +44,33 @@ PROPER_DEVIATIONS: Final = 4.0
 
 SHARE_OF_BELL: Final = 0.01
 MOST_BELLS: Final = 8
-"""If at least `SHARE_OF_BELL` of the pairs lie close together apart from others, they are a bell of
-their own; there are at most `MOST_BELLS`."""
+"""If at least `SHARE_OF_BELL` of the pairs lie close together outside the other bells, they are a
+bell of their own; there are at most `MOST_BELLS`, the first included."""
 
 SHARE_OF_BELLS: Final = 0.95
 WIDTH_OF_BELLS: Final = 0.5
-"""Bells alone describe the sizes if `SHARE_OF_BELLS` of the pairs lie in them, and they have less
-than `WIDTH_OF_BELLS` of the bases of what would be one bell."""
+"""Bells alone describe the sizes if at least `SHARE_OF_BELLS` of the pairs lie in them, and if they
+are together less than `WIDTH_OF_BELLS` as wide as a single bell of all sizes."""
 
 BELL_BASES: Final = 16
 BELL_SHARE: Final = 0.125
-"""Sizes are close together within `BELL_BASES` plus `BELL_SHARE` of the smallest one."""
+"""Sizes are close together if they differ by less than `BELL_BASES` plus `BELL_SHARE` of the
+smallest one."""
 
 DENSITY_OF_BELL: Final = 1.35
-"""Sizes in the window of a bell are this many times as dense as in that and one as wide on either
-side. Sizes that lie everywhere, as those of chimeras in a small genome do, are no bell."""
+"""Sizes in the window of a bell are at least this many times as dense as in it and a window as wide
+on either side, taken together. Sizes that lie everywhere, as those of chimeras in a small genome
+do, are no bell."""
 
 WIDE_MEAN: Final = 400.0
 WIDE_DEVIATIONS: Final = 0.375
 WIDE_MAX: Final = 1000
-"""If too few pairs are well placed, proper ones have at most `WIDE_MAX` bases (minimap2: 800), or
-twice the median of the few. That is the mean, if there are any; the deviation is a share of it."""
+"""If too few pairs are placed well, the mean is the median of the few, or `WIDE_MEAN` if there are
+none, and the deviation is `WIDE_DEVIATIONS` of it. Proper pairs have at most `WIDE_MAX` bases
+(minimap2: 800), or twice the mean if that is more."""
 
 ENOUGH_PAIRS: Final = 256
-"""The number of well placed pairs that determine the sizes of a library."""
+"""The well placed pairs of one orientation that suffice to know the sizes of a library."""
 
 PAIR_POINTS: Final = 0.721
 """The points of a natural logarithm of a probability: ``1 / ln 4``, as a point is a factor of 4."""
@@ -82,7 +86,7 @@ BARELY_PLACED: Final = 1
 
 ORIENTATIONS: Final = ("fr", "rf", "ff", "rr")
 """How the mates of a library lie to each other: facing each other; back to back; on one strand with
-the first mate in front, or at the back."""
+the first mate upstream, or downstream."""
 
 TURNS: Final = (0b00, 0b11, 0b10, 0b01)
 """Which mates of each orientation face each other when they are turned: the bit of each mate."""
@@ -112,7 +116,7 @@ class InsertSizes:
     share : float
         The pairs of such a bell, for each one of the first bell.
     is_wide : bool
-        Whether too few pairs determine the sizes, so that these are all that are usual.
+        Whether there were too few pairs to estimate the sizes, so that these are all usual ones.
     """
 
     mean: float
@@ -286,14 +290,14 @@ def sizes_of_library(
 
 
 def _are_of(measured: Int64Array, quality: int, orientation: str) -> BoolArray:
-    """Return which templates have at least a mapping quality and have an orientation."""
+    """Return which templates have at least this mapping quality, and this orientation."""
     kind = ORIENTATIONS.index(orientation)
     wanted: BoolArray = (measured[QUALITY] >= quality) & (measured[ORIENTATION] == kind)
     return wanted
 
 
 def is_enough(measured: Int64Array) -> bool:
-    """Return whether more pairs would add nothing about the sizes of a library."""
+    """Return whether there are enough pairs to know the sizes of a library."""
     counts = np.bincount(measured[ORIENTATION, measured[QUALITY] >= WELL_PLACED])
     return bool(counts.max(initial=0) >= ENOUGH_PAIRS)
 
@@ -317,7 +321,7 @@ class Libraries:
 
 @frozen
 class PairSizes:
-    """The sizes of libraries in the form of the compiled functions."""
+    """The sizes of libraries, as compiled functions take them."""
 
     libraries: Libraries  # The distributions.
     # Of each library, in the order of the fields of `Pairing`: the least and the largest size with

@@ -186,8 +186,8 @@ def partner_range(
     low, high = mate_diagonals(
         table, row, length, other_length, pairing.first_size, pairing.last_size
     )
-    # Gaps move ends from their diagonals: the search allows for one gap in both together. The size
-    # itself is compared later.
+    # Gaps move ends off their diagonals: the range allows for the longest gap, in both mates
+    # together. The size itself is compared later.
     gap = scoring.costs.max_gap
     if circle_of(pairing.circles, table.numbers[row, column.RECORD]) > 0:
         # A mate may lie on the other side of the origin: all are compared.
@@ -203,7 +203,7 @@ def partner_range(
 def best_partner(placing: Placing, row: int, read: int, other_read: int, field: int) -> int:
     """Return the most that a partner adds to a candidate in a proper pair, or `NOTHING`; in units.
 
-    `field` is the score of the partner that counts: `candidates.SCORE` or `candidates.BOUND`.
+    `field` is the score of the partner that counts: `column.SCORE` or `column.BOUND`.
     """
     scoring, pairing, table = placing
     numbers = table.numbers

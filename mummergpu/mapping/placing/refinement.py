@@ -192,7 +192,7 @@ def max_mate_score(
     """Return the most that the other mate adds to a candidate of a mate, in units; 0 if none.
 
     `field` is the score of the other mate that counts, and `top` the most of it that each has, in
-    points: `candidates.SCORE` or `candidates.BOUND`.
+    points: `column.SCORE` or `column.BOUND`.
     """
     pairing = placing.pairing
     if pairing.mates == 1 or top[1 - mate] == 0:

@@ -100,8 +100,9 @@ class ChosenBy(NamedTuple):
 def chosen_matches(matches: MemColumns, reads: ReadCodes, by: ChosenBy) -> MemColumns:
     """Return the matches that a search on the whole reference would have chosen.
 
-    `matches` are all those on one strand that contain a window; if `distance` is `window`, all with
-    as many bases. Searches on parts of the reference find them, without knowing what is rare.
+    `matches` are all on one strand that contain a window; if `distance` is `window`, all of at
+    least `window` bases. Searches on parts of the reference find them, without knowing what is
+    rare.
     """
     count = matches.lengths.size
     kept = MemColumns(

@@ -30,7 +30,7 @@ from mummergpu.sequence.mems import MemColumns
 PageType = TypeVar("PageType")
 
 LONGEST_MATCH: Final = 0xFFFFFFFF
-"""The longest match that kernels take: a search for longer ones finds nothing."""
+"""The largest minimum match length that kernels take: a search with a larger one finds nothing."""
 
 STREAMS: Final = 3
 """The blocks processed at once: one is copied in, one searched, one copied out."""

@@ -244,4 +244,4 @@ class ResidentBackend(Backend[IndexedPart]):
 
     @abstractmethod
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
-        """Return a backend on the same tables, of all pages, that searches them for `page`."""
+        """Return a backend on the same tables, of all pages, with the windows of `page`."""

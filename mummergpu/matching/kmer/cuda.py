@@ -162,7 +162,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
                 self._place_records()
 
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
-        """Return this backend with its tables searched for a page (`KmerPage.window_bases`).
+        """Return a copy of this backend that searches with a page's windows (`KmerPage`).
 
         Both share the device, the tables and the streams; this one is closed.
         """
@@ -175,7 +175,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
         return other
 
     def _program_for(self, page: KmerPage) -> Program:
-        """Return the program that searches for a page."""
+        """Return the program of the kind of search that a page is for."""
         return self._program(SEED_PROGRAM if page.is_for_mapping else KMER_PROGRAM)
 
     def _let_go(self) -> None:

@@ -50,7 +50,8 @@ class ResidentTable:
     positions: int
     part_begin: int  # Where the part begins in the reference.
     sampling: KmerSampling
-    # The bases before each position that longer lists are sorted by (`KmerTable`).
+    # The most positions of a list that ascends, and how many bases before each position longer
+    # lists are sorted by (`KmerTable`).
     longest_ascending: int
     ordered_bases: int
 

@@ -44,7 +44,8 @@ class KmerLookup(NamedTuple):
     kmer_length: int
     part_begin: int
     last_position: int  # The last position at which a whole k-mer of the reference can begin.
-    # The bases before each position that longer lists are sorted by.
+    # The most positions of a list that ascends, and how many bases before each position longer
+    # lists are sorted by.
     longest_ascending: int
     ordered_bases: int
     # The k-mers in a row of which one is picked; 0 without (`KmerSampling.picked_of`).
@@ -86,17 +87,17 @@ class SeedSteps(NamedTuple):
     # The distances from one k-mer to the next and from one pair of a MEM to the next.
     step: int
     sampling_step: int
-    # The bases of a window, one of which every MEM contains, and the first and the last number of
-    # its bases before a k-mer; all 0 if k-mers need no window. With picked k-mers, those before a
-    # span.
+    # The bases of a window, one of which every MEM contains, and the fewest and the most of them
+    # before a k-mer that is looked up; all 0 if k-mers need no window. With picked k-mers, those
+    # before a span.
     window: int
     first_offset: int
     last_offset: int
     # The most matches of a query, or matches with a window, before seeds are chosen (`seed_rule`).
     max_matches: int
     max_occurrences: int  # The most occurrences of all taken seeds together.
-    # The bases of a window that becomes a seed, from one to the next, and the places of a seed of
-    # which one is listed: 1 with picked k-mers.
+    # The bases of a window that may become a seed, and from one to the next; and the places of a
+    # seed of which one is listed: 1 with picked k-mers.
     seed: int
     seed_step: int
     kmers_of_seed: int
@@ -106,7 +107,7 @@ class SeedSteps(NamedTuple):
 def extend_at_most(
     codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int, farthest: int
 ) -> int:
-    """Return how many bases before two places match, up to `most`, at most `farthest`."""
+    """Return how many bases before two places match, up to `most`, which is up to `farthest`."""
     # `farthest` is the same for many places, and mostly a few bases: the branch is predicted.
     if farthest <= WORD_STEP:
         return min(extend_word_left(codes, at, reference, reference_at), most)
@@ -123,7 +124,7 @@ def place_by_bases(
     list_end: int,
     behind_equal: bool,
 ) -> int:
-    """Return the first place of a list sorted by bases whose bases come after a k-mer's.
+    """Return the first place of a list sorted by bases whose bases do not come before a k-mer's.
 
     The `bases` bases before the k-mer are compared, of those by which the list is sorted. With
     `behind_equal` it is the first place after those with the same bases, and else the first of
@@ -271,7 +272,7 @@ BATCH: Final = 64
 """The k-mers whose memory accesses run at the same time."""
 
 # The numbers of a k-mer in a batch. The k-mer becomes the start of its list (`find_lists`); the
-# lead is the bases of its window before it. If a match reaches as far to the left as the last
+# offset is the bases of its window before it. If a match reaches as far to the left as the last
 # number, an earlier k-mer finds it.
 QUERY_OF: Final = 0
 PLACE: Final = 1

@@ -28,7 +28,7 @@ from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.minimizers import MAXIMUM_WINDOW, PlaceArray, RankArray
 
 TWICE: Final = -1
-"""The start of a match in the reference if it occurs a second time."""
+"""In place of the reference start of a match: it occurs a second time."""
 
 
 class UniqueMatchFrontier(NamedTuple):

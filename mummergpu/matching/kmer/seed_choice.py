@@ -130,7 +130,7 @@ def has_seed(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: 
 
 @inline
 def is_exact(query_kmer: SeedKmer, places: ListedPlaces) -> bool:
-    """Return whether the order of listed places shows that a k-mer's whole seed lies at all."""
+    """Return whether, by their order, all listed places of a k-mer have its whole seed."""
     return query_kmer.tail == 0 and places.known == query_kmer.kmer_offset
 
 
@@ -167,8 +167,8 @@ def kmer_of_seed(
 def tails_of_seed(search: SeedSearch, query: int, seeds: Seeds, seed: int) -> tuple[int, int]:
     """Return the most and the fewest bases of a seed after a k-mer that is looked up.
 
-    Of these k-mers of each occurrence one is listed. With picked k-mers there is one; none, and
-    the most are fewer than the fewest, if a break is among their bases.
+    Each occurrence of the seed has one listed k-mer among these. With picked k-mers there is only
+    one; if its span has a break there is none, and the most are fewer than the fewest.
     """
     lookup, queries = search.lookup, search.queries
     kmers = lookup.picked_of
@@ -269,7 +269,7 @@ def is_counted(
 def occurs_listed(
     search: SeedSearch, at: int, kmer_offset: int, tail: int, listed: ListedPlaces
 ) -> bool:
-    """Return whether a seed, with some bases before and after a k-mer, lies at a listed place."""
+    """Return whether a k-mer lies at a listed place with its seed's bases on both sides."""
     zero = as_int64(0)
     query_kmer = SeedKmer(at, kmer_offset, tail, zero, zero, zero)
     return bool(count_listed(search, query_kmer, listed, zero) != 0)
@@ -307,7 +307,7 @@ def has_too_many_near(search: SeedSearch, query: int) -> bool:
 
 @inline
 def is_near_match(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: int) -> bool:
-    """Return whether a k-mer is in a near match of its seed, but of none before it."""
+    """Return whether a near match of a k-mer contains its seed, and not the seed before."""
     left, right = bases_of_match(lookup, codes, query_kmer, found)
     if left < 0:
         return False
@@ -453,7 +453,7 @@ def is_kept(room: SeedRoom, slot: int, codes: CodeArray, at: int, bases: int) ->
 
 @inline
 def first_bits(count: int, most: int) -> int:
-    """Return how many bits likely still leave too many of at least `count` occurrences."""
+    """Return the fewest bits that likely leave over `2 * most` of `count` occurrences, or all."""
     bits = as_int64(THINNING_BITS)
     while bits > 0 and count >> (THINNING_BITS + 1 - bits) > 2 * most:
         bits -= 1

@@ -107,7 +107,7 @@ def find_seed_matches(
     state = np.zeros(STATE_NUMBERS, dtype=np.int64)
     steps = _steps_of(indexed, min_length)
     is_bounded = steps.max_matches < UNBOUNDED_MATCHES
-    # A listed k-mer stands for at most this many places of a seed.
+    # A listed k-mer stands for at most `kmers_of_seed` places of a seed.
     occurrences = lookup.positions.size * steps.kmers_of_seed
     seed_room = new_seed_room(min(steps.max_occurrences, occurrences) if is_bounded else 0)
     state[NEXT_PLACE] = state[NEXT_OFFSET] = steps.first_offset
@@ -290,7 +290,7 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
 def places_with_window(search: SeedSearch, query_kmer: int) -> PlacesToExtend:
     """Return the places of a k-mer that may be the first of a MEM; none if none has its window."""
     lookup, batch = search.lookup, search.batch
-    # The order says nothing of the bases after the k-mer, but an earlier query may have found them.
+    # The order says nothing of the bases after the k-mer, but the count of an earlier query may.
     places = places_to_extend(lookup, search.queries, batch, query_kmer)
     at, kmer_offset = batch[query_kmer, PLACE], batch[query_kmer, KMER_OFFSET]
     tail = search.steps.window - lookup.kmer_length - kmer_offset
@@ -364,8 +364,8 @@ def next_seeds(
 ) -> tuple[int, int, int, int]:
     """Fill a batch with the next k-mers.
 
-    Return how many there are, and the query, the place and the lead of the k-mer after them. With
-    picked k-mers, these are those of the span after them.
+    Return how many there are, and the query, the place and the offset (in its window) of the k-mer
+    after them. With picked k-mers, these are those of the span after them.
     """
     lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     if steps.window == 0:
@@ -428,7 +428,7 @@ def next_picked(search: SeedSearch, query: int, at: int) -> tuple[int, int, int]
 
 @inline
 def next_place(search: SeedSearch, query_kmer: int) -> tuple[int, int]:
-    """Return the place and the lead for `next_seeds` to begin with a k-mer, or its first span."""
+    """Return the place and the offset for `next_seeds` to begin with a k-mer, or its first span."""
     steps, batch = search.steps, search.batch
     place, kmer_offset = batch[query_kmer, PLACE], batch[query_kmer, KMER_OFFSET]
     if search.lookup.picked_of > 0:

@@ -82,10 +82,10 @@ WINDOWS_AHEAD: Final = 8
 NUMBER, QUERY, FORWARD_ROWS, REVERSE_ROWS, FORWARD_END, REVERSE_END = range(6)
 FORWARD_ASKED, REVERSE_ASKED, FORWARD_NEXT, REVERSE_NEXT = range(6, 10)
 STATE_NUMBERS: Final = 10
-"""The elements of the state of a search: the next minimizer, its query, the filled rows, and the
-furthest ends of the matches met in that query, on each strand; the ends for which the earliest
-start of a match that passes them was sought, and the first minimizers at which such matches can be
-found."""
+"""The elements of the state of a search: the next minimizer and its query; then, on each strand,
+the filled rows, the furthest end of the matches met in that query, the end for which the earliest
+start of a match that passes it was last sought, and the first minimizer at which such a match can
+be found."""
 
 UNKNOWN: Final = -1
 ALL_MET: Final = 1 << 62
