@@ -58,8 +58,8 @@ RECORD_SECTIONS: Final = (
 """The sections that describe the records; they are small, and always verified."""
 
 BASES_BESIDE: Final = "bases_beside"
-"""The array of a page that a search can do without, which is then empty: a device is as fast
-without it, and a processor needs less memory."""
+"""An optional array of a page, empty where it is left out: a device is as fast without it, and a
+processor needs less memory."""
 
 
 def section_name(page: int, array: str) -> str:
@@ -142,8 +142,8 @@ class IndexFile:
         """Divide the pages into groups of at least one page whose arrays fit in memory together.
 
         The memory of a device or the user's limit bounds a group. Without either, all free memory
-        does, since the arrays are part of the file. The bases beside positions are read from now on
-        if a processor searches, and they fit besides.
+        does, since the arrays are part of the file. From now on bases next to positions are read
+        if a processor searches and they fit as well.
         """
         self._reads_bases_beside = False
         max_bytes = free_memory()

@@ -51,8 +51,8 @@ ITEM_BYTES: Final = {"<u1": 1, "<u4": 4, "<i8": 8}
 
 
 CIRCULAR_SECTION: Final = "circular"
-"""The numbers of the circular records, if there are any. The tables and the bases are those of an
-`UnrolledReference` then, and all that is told of records is that of its original."""
+"""The numbers of the circular records, if there are any. The tables and the bases are then those of
+an `UnrolledReference`, and all other facts about records are those of its original."""
 
 
 @frozen
@@ -184,7 +184,7 @@ def read_header(file: BinaryIO, path: str) -> IndexHeader:
     longer, or has a damaged start or header.
     """
     file.seek(0)
-    # The hash only tells that something is wrong, so all that can tell what is checked before it.
+    # The hash only shows that something is wrong; the checks that can name the fault come first.
     start = _read(file, _FIELDS.size + _HASH_BYTES)
     if not start.startswith(_MAGIC_BEFORE_LINE_END):
         raise InputError("not an index of mummergpu", path)

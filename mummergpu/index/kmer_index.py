@@ -1,8 +1,8 @@
 """The index of the k-mer search: planning, building, writing and reading it.
 
-A sample tells how likely two positions of the reference have the same k-mer. Genomes have far more
-equal k-mers than random sequences: they have repeats, runs of few letters, and more of some bases
-than of others. Two positions of human chromosomes have the same 12-mer fifty times as often.
+A sample estimates how likely two positions of the reference are to have the same k-mer. Genomes
+have far more equal k-mers than random sequences: they have repeats, runs of few letters, and biased
+base composition. Two positions of human chromosomes have the same 12-mer fifty times as often.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def count_equal_pairs(kmers: Int64Array, shift: int) -> int:
 
 
 def kmer_likeness(padded_codes: CodeArray) -> tuple[float, ...]:
-    """Return how likely two positions have the same k-mer, for k from 1 to `MAXIMUM_KMER_LENGTH`.
+    """Return the chance that two positions have the same k-mer, for k up to `MAXIMUM_KMER_LENGTH`.
 
-    The result is empty if hardly any k-mer is without a break.
+    The first is that for k = 1. The result is empty if hardly any k-mer is without a break.
     """
     bases = padded_codes.size - 2 * MARGIN
     kmers = np.empty(min(SAMPLE, bases), dtype=np.int64)
@@ -96,22 +96,22 @@ MIN_SCRATCH_BYTES: Final = 1 << 24
 is the most."""
 
 LEAST_ORDERED_BASES: Final = 16
-"""Long lists are sorted by so many bases before each position, or by a whole sampling step if that
-is more: what comes before the k-mers of a window tells copies of a repeat apart."""
+"""Long lists are sorted by this number of bases before each position, or by a whole sampling step
+if that is more: the bases before the k-mers of a window distinguish copies of a repeat."""
 
 CROWDED_OF_CHOSEN: Final = 2048.0
-"""So many occurrences of a frequent k-mer are compared at most where seeds are chosen: not many
-more than those of a list that is not sorted."""
+"""The most occurrences of a frequent k-mer that are compared where seeds are chosen: not many more
+than those of an unsorted list."""
 
 UNKNOWN_QUERY_BASES: Final = 10**9
 """The bases of queries that are expected where nothing is known of them."""
 
 BASES_WORTH_A_SAMPLE: Final = 1 << 20
-"""So many bases of queries take longer than to find out how alike the k-mers of a reference are."""
+"""Searching this many bases takes longer than estimating how alike a reference's k-mers are."""
 
 POSITIONS_WORTH_A_QUERY_BASE: Final = 16
 """Long lists are not sorted where a table has more positions than this for each base of the
-queries: to look for long lists would take longer than a search that skips nothing."""
+queries: looking for long lists would take longer than a search that skips nothing."""
 
 WORTH_A_WARNING: Final = 3.0
 SECONDS_OF_WARNING: Final = 5.0
@@ -120,9 +120,9 @@ must take than with the best one to be worth a warning."""
 
 
 MIN_BASES_WITH_BESIDE: Final = 1 << 26
-"""A file has the bases beside positions if the reference is at least as large. A smaller one is in
-the caches of a processor: to look there costs as little, and a table takes a sixth longer to make
-with these bases."""
+"""A file has the bases next to positions if the reference is at least this large. A smaller one is
+in the caches of a processor: a look there costs as little, and building a table with these bases
+takes a sixth longer."""
 
 
 class KmerIndex(StorableIndex[KmerPage]):
@@ -138,10 +138,10 @@ class KmerIndex(StorableIndex[KmerPage]):
     """Whether only matches matter that are unique in the reference (`KmerPage`)."""
 
     chooses_seeds = False
-    """Whether a search looks at few occurrences of what a query has often (`KmerOptions`)."""
+    """Whether a search looks at few occurrences of a query's frequent seeds (`KmerOptions`)."""
 
     is_small = False
-    """Whether a file leaves out what a search can do without (``--for memory``)."""
+    """Whether a file leaves out the optional arrays (``--for memory``)."""
 
     def __init__(
         self,
@@ -277,11 +277,11 @@ class KmerIndex(StorableIndex[KmerPage]):
         )
 
     def expected_cost(self) -> KmerCost:
-        """Return what the tables and the search are expected to cost."""
+        """Return the expected cost of the tables and the search."""
         return expected_cost(self._job, self.sampling, self._costs)
 
     def expected_cost_of_repeats(self) -> KmerCost:
-        """Return the same, with what the occurrences of k-mers of repeats cost."""
+        """Return the same, including the cost of the occurrences of k-mers of repeats."""
         if self._job.query_bases < BASES_WORTH_A_SAMPLE:
             return self.expected_cost()
         job = replace(self._job, likeness=kmer_likeness(self.reference.padded_codes))
@@ -327,14 +327,14 @@ class KmerIndex(StorableIndex[KmerPage]):
 
     def _load_page(self, page: Page, work: BuildWork, is_kept: bool = False) -> KmerPage:
         if self.file is None:
-            # The bases beside positions take scratch memory, and are left out if there is little.
+            # The bases next to positions take scratch memory, and are left out if there is little.
             scratch_bytes = self.scratch_bytes
             bases = page.owned_end - page.begin
             beside_bytes = self.sampling.positions_expected(bases)
             keeps_more = is_kept and not self.is_small and self._is_large
             with_bases_beside = keeps_more and 2 * scratch_bytes >= 3 * beside_bytes
             scratch_bytes -= beside_bytes if with_bases_beside else 0
-            # A bit for each base tells where picked k-mers are.
+            # A bit for each base marks where picked k-mers begin.
             scratch_bytes -= bases // 8 if self.sampling.is_picked else 0
             loaded = build_kmer_page(
                 self.reference,
@@ -355,7 +355,7 @@ class KmerIndex(StorableIndex[KmerPage]):
 
 
 def _costs_within(budget: MemoryBudget) -> KmerCosts:
-    """Return what the steps cost where the tables are searched: on a device if there is one."""
+    """Return the costs of the steps where the tables are searched: on a device if there is one."""
     return PROCESSOR_COSTS if budget.device is None else DEVICE_COSTS
 
 

@@ -7,7 +7,7 @@ before each position, they lie side by side, and the search skips all of them at
 
 An index file holds lists that are sorted by `FILE_ORDERED_BASES`, which is more than most searches
 need. Others are sorted when a page is loaded for a search. Most tables have few long lists or none,
-and their offsets tell where: groups of k-mers with few positions together are not looked at.
+and their offsets show where: groups of k-mers with few positions together are skipped.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.sequence.extension import FOUR, four_before
 
 MAX_UNSORTED_OCCURRENCES: Final = 1024
-"""Lists of at most this many positions stay in ascending order: to look for what can be skipped
-would take longer than to extend them."""
+"""Lists of at most this many positions stay in ascending order: finding the positions to skip would
+take longer than extending them all."""
 
 MAX_ORDERED_BASES: Final = 256
 """No list is sorted by more bases than this; for a longer sampling step none is sorted."""
 
 FILE_ORDERED_BASES: Final = 160
-"""So many bases sort lists of an index file: how often a seed of up to so many bases and a k-mer
-occurs is then told without a look at its occurrences."""
+"""Lists of an index file are sorted by this number of bases: how often a seed of a k-mer and up to
+this many bases before it occurs is then known without a look at its occurrences."""
 
 DIGIT_BASES: Final = 4
 """The bases that one pass of the sort looks at."""
@@ -42,7 +42,7 @@ DIGIT_BASES: Final = 4
 DIGITS: Final = (BREAK + 1) ** DIGIT_BASES
 
 FEW_POSITIONS: Final = 24
-"""So many positions with the same bases before them are sorted by comparing what comes before."""
+"""The most positions with the same bases before them that are sorted by comparison."""
 
 GROUP_KMERS: Final = 64
 """The k-mers that are looked at together."""
@@ -123,7 +123,7 @@ class OrderRoom(NamedTuple):
 
 
 def new_order_room(longest: int) -> OrderRoom:
-    """Return room to sort lists of at most so many positions."""
+    """Return room to sort lists of at most `longest` positions."""
     groups = np.empty((DIGITS * (MAX_ORDERED_BASES // DIGIT_BASES + 1), 3), dtype=np.int64)
     return OrderRoom(np.empty(longest, dtype=np.uint32), np.empty(DIGITS, dtype=np.int64), groups)
 
@@ -134,7 +134,7 @@ def order_lists(
 ) -> bool:
     """Sort the long lists of groups of k-mers; return whether all lie inside table and reference.
 
-    They are sorted by so many bases, or by up to three more.
+    They are sorted by `bases` bases, or by up to three more.
     """
     positions = lists.positions
     for first in first_kmers:
@@ -149,7 +149,7 @@ def order_lists(
                 if positions[place] > lists.last_position:
                     return False
             order_list(lists, begin, end, (bases + DIGIT_BASES - 1) // DIGIT_BASES, room)
-            # The order tells what comes before positions, so what lies behind k-mers tells more.
+            # The order covers the bases before positions, so the bases after k-mers say more.
             if lists.bases_beside.size > 0:
                 behind = MARGIN + lists.part_begin + lists.kmer_length + FOUR
                 for place in range(begin, end):
@@ -160,9 +160,9 @@ def order_lists(
 
 @jit
 def order_list(lists: PositionLists, begin: int, end: int, digits: int, room: OrderRoom) -> None:
-    """Sort a list by so many digits; positions with the same ones stay in their order.
+    """Sort a list by `digits` digits; positions with the same digits stay in their order.
 
-    From the nearest digit to the farthest: where few positions are alike, few digits are looked at.
+    From the nearest digit to the farthest: where few positions are alike, few digits are read.
     """
     groups = room.groups
     groups[0, 0], groups[0, 1], groups[0, 2] = begin, end, 0
@@ -181,7 +181,7 @@ def order_list(lists: PositionLists, begin: int, end: int, digits: int, room: Or
         split_by_digit(lists, first, behind, known, room)
         at = first
         for value in range(DIGITS):
-            # What was where a digit's positions begin is where they end now.
+            # The counts were where each digit's positions begin, and are now where they end.
             end_of_digit = first + room.counts[value]
             if end_of_digit - at > 1 and known + 1 < digits:
                 groups[waiting, 0], groups[waiting, 1] = at, end_of_digit
@@ -204,7 +204,7 @@ def share_digit(lists: PositionLists, begin: int, end: int, digit: int) -> bool:
 
 @inline
 def split_by_digit(lists: PositionLists, begin: int, end: int, digit: int, room: OrderRoom) -> None:
-    """Sort a part of a list by one digit; `room.counts` says then where each one's places end."""
+    """Sort a part of a list by one digit; `room.counts` then has where each value's places end."""
     positions, reference, counts = lists.positions, lists.reference, room.counts
     before = lists.part_begin + MARGIN - digit * DIGIT_BASES
     counts[:] = 0

@@ -28,7 +28,7 @@ class KmerCosts:
     # To visit a position once more, in each further pass of the construction.
     passed_position: float
     offset: float  # To make the offset of one of all possible k-mers.
-    load_byte: float  # To have a byte of a table that is in a file brought into memory.
+    load_byte: float  # To load a byte of a table from a file into memory.
     query_base: float  # To read a base of a query.
     # To look up a k-mer of a query, in main memory and in the caches.
     lookup: float
@@ -99,7 +99,7 @@ MAX_REFERENCE_STEP: Final = 64
 """The largest reference step that is considered: a larger one saves hardly any time or memory."""
 
 SMALLER_IF_WITHIN: Final = 1.05
-"""The smallest table is chosen among those whose cost is at most this many times the least."""
+"""The smallest table is chosen among those that cost at most this many times the least."""
 
 BYTES_PER_BASE: Final = 8
 MIN_TABLE_BYTES: Final = 64 << 20
@@ -133,10 +133,10 @@ class KmerJob:
     minimum_length: int  # The minimum length of a MEM in bases.
     query_bases: int  # The bases of all queries, on all strands that are searched.
     is_kept: bool = False  # Whether the table is in a file; else it is built for this work alone.
-    # How likely two positions of the reference have the same k-mer, for k from 1 on
-    # (`kmer_index.kmer_likeness`); empty if nothing is known but that all are as likely.
+    # The chance that two positions of the reference have the same k-mer, for k from 1 on
+    # (`kmer_index.kmer_likeness`); empty to take all k-mers as equally likely.
     likeness: tuple[float, ...] = ()
-    max_crowded: float = inf  # So many occurrences of a k-mer of a repeat are compared at most.
+    max_crowded: float = inf  # The most occurrences of a k-mer of a repeat that are compared.
 
     @classmethod
     def of_purpose(
@@ -151,7 +151,7 @@ class KmerJob:
 
 @frozen
 class KmerCost:
-    """What a choice is expected to cost, in seconds of one thread."""
+    """The expected cost of a choice, in seconds of one thread."""
 
     table: float  # To build the table, or to bring it into memory.
     search: float  # To search the queries.
@@ -165,7 +165,7 @@ class KmerCost:
 def expected_cost(
     job: KmerJob, sampling: KmerSampling, costs: KmerCosts = PROCESSOR_COSTS
 ) -> KmerCost:
-    """Return what a job is expected to cost with a table.
+    """Return the expected cost of a job with a table.
 
     The times are proportional to the counts of the steps, so they hold for several threads if these
     share the steps evenly.
@@ -174,7 +174,7 @@ def expected_cost(
 
 
 class _CostsOfLength:
-    """What a job is expected to cost with each table of k-mers of one length."""
+    """The expected cost of a job with each table of k-mers of one length."""
 
     def __init__(self, job: KmerJob, kmer_length: int, costs: KmerCosts) -> None:
         self._job = job
@@ -188,13 +188,13 @@ class _CostsOfLength:
         # Genomes have k-mers that occur more often than by chance, many of them side by side.
         likeness = job.likeness[kmer_length - 1] if job.likeness else 0.0
         self._crowded = max(0.0, likeness - 1 / kmers)
-        # A base of a query begins so many matches by chance.
+        # A base of a query begins this number of matches by chance.
         matches = job.bases * 4.0 ** -min(job.minimum_length, LONGEST_EXTENSION)
         self._sorting = matches * costs.sorted_match
         self._resorting = matches * costs.resorted_match
 
     def of(self, sampling: KmerSampling) -> KmerCost:
-        """Return what the job is expected to cost with one of these tables."""
+        """Return the expected cost of the job with one of these tables."""
         job, costs, kmers = self._job, self._costs, self._kmers
         step = sampling.query_step(job.minimum_length)
         sampling_step = sampling.reference_step * step
@@ -223,7 +223,7 @@ class _CostsOfLength:
         return KmerCost(table * 1e-9, search * job.query_bases * 1e-9)
 
     def min_seconds(self) -> float:
-        """Return a time that the job takes at least, whatever the reference step is."""
+        """Return a lower bound on the seconds of the job, whatever the reference step is."""
         job, costs, kmers = self._job, self._costs, self._kmers
         table = kmers * (4 * costs.load_byte if job.is_kept else costs.offset)
         # The longest sampling step gives the fewest candidates for each base of a query.
@@ -240,9 +240,9 @@ def choose_sampling(
 ) -> KmerSampling:
     """Return the k-mers that a table should list: the smallest table that is good enough.
 
-    That is one that costs at most `slowdown` times the least, at least 1, and takes at most
-    `max_bytes`. If no table is so small that costs at most `SLOWDOWN_FOR_MEMORY` times as much as
-    the cheapest of any size, the smallest that does is returned: several pages are then better than
+    It costs at most `slowdown` times the least (`slowdown` is at least 1), and takes at most
+    `max_bytes`. If every table so small costs more than `SLOWDOWN_FOR_MEMORY` times the cheapest of
+    any size, the smallest table within that cost is returned: several pages are then better than
     one with a tiny table.
     """
     lengths = range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
@@ -269,7 +269,7 @@ def choose_sampling(
 def picked_instead(sampling: KmerSampling) -> KmerSampling:
     """Return picked k-mers in place of those at a step, for many reads, or the same.
 
-    Those at a step take less memory, but a lookup of each window of a read for each base of it.
+    K-mers at a step take less memory, but each window of a read needs as many lookups as the step.
     """
     picked = replace(sampling, is_picked=True)
     several = sampling.reference_step > 1
@@ -277,7 +277,7 @@ def picked_instead(sampling: KmerSampling) -> KmerSampling:
 
 
 def max_table_bytes(bases: int, is_kept: bool = False) -> int:
-    """Return how large a table may be for its speed's sake.
+    """Return how many bytes a table may take for the sake of speed.
 
     That is `BYTES_PER_BASE` bytes for each base, but at least `MIN_TABLE_BYTES`, or
     `MIN_PASSING_BYTES` without a file, and at most `LARGE_TABLE_BYTES`, or
@@ -289,13 +289,13 @@ def max_table_bytes(bases: int, is_kept: bool = False) -> int:
 
 
 def _memory_cost(size: float, cache_bytes: int, cached: float, uncached: float) -> float:
-    """Return the cost of an access at random to an array of so many bytes."""
+    """Return the cost of a random access to an array of `size` bytes."""
     in_cache = min(1.0, cache_bytes / max(size, 1.0))
     return in_cache * cached + (1 - in_cache) * uncached
 
 
 def _possible_samplings(minimum_length: int, kmer_length: int) -> Iterator[KmerSampling]:
-    """Yield the tables of k-mers of a length with which all matches can be found."""
+    """Yield the tables of k-mers of a length that can find all matches."""
     most = min(minimum_length - kmer_length + 1, MAX_REFERENCE_STEP)
     for reference_step in range(1, most + 1):
         yield KmerSampling(kmer_length, reference_step)

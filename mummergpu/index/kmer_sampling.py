@@ -6,9 +6,9 @@ contains a pair of such k-mers every `reference step * query step` bases: the sa
 match that is at least as long as a k-mer and a sampling step minus one base therefore contains a
 pair. (This is the idea of copMEM: Grabowski and Bieniecki, Bioinformatics 2019.)
 
-Or the table lists picked k-mers (`sequence.picked_kmers`): of as many side by side as the reference
-step, the one that their bases choose. Wherever the bases of such a span occur, its picked k-mer is
-listed, so a search looks up one k-mer of a span. More k-mers are listed than one in a step.
+Or the table lists picked k-mers (`sequence.picked_kmers`): of each span of as many k-mers as the
+reference step, the one that the span's bases choose. Wherever a span occurs, its picked k-mer is
+listed, so a search looks up one k-mer per span. More k-mers are listed than with a step.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class KmerSampling:
 
     @property
     def picked_of(self) -> int:
-        """Of how many k-mers side by side one is picked; 0 if positions at a step are listed."""
+        """The k-mers in a row of which one is picked; 0 if positions at a step are listed."""
         return self.reference_step if self.is_picked else 0
 
     @property
@@ -92,12 +92,12 @@ class KmerSampling:
         return self.reference_step * self.query_step(minimum_length)
 
     def table_bytes(self, bases: int) -> int:
-        """Return the most bytes that the table of a part of so many bases takes."""
+        """Return the most bytes that the table of a part of `bases` bases takes."""
         return 4 * (self.positions_expected(bases) + (1 << 2 * self.kmer_length) + 1)
 
     def positions_expected(self, bases: int) -> int:
-        """Return how many positions of so many bases are listed at most, or of random ones."""
+        """Return the most positions listed of `bases` bases; if picked, the most expected."""
         if self.is_picked:
-            # As many as have the lowest rank; the words of mod-minimizers need fewer.
+            # Those of random bases with the lowest ranks; the words of mod-minimizers need fewer.
             return -(-2 * bases // (self.reference_step + 1))
         return -(-bases // self.reference_step)

@@ -80,13 +80,13 @@ class KmerTable:
     # Where k-mers begin, counted from the first base of the part. Lists of at most
     # `longest_ascending` positions ascend.
     positions: PositionArray
-    # Longer lists are sorted by so many bases before each position (`kmer_order`), of which the
-    # nearest counts most; 0 if they ascend too.
+    # How many bases before each position longer lists are sorted by (`kmer_order`), the nearest
+    # one counting most; 0 if these lists ascend too.
     ordered_bases: int = 0
     longest_ascending: int = MAX_TABLE_BASES  # The most positions of a list that ascends for sure.
-    # Four bases beside each position (`four_before`), by which a search passes over most positions
-    # without a look at the reference: those before it in a list that ascends, those behind its
-    # k-mer in one that is sorted by what comes before. Empty if they are not known.
+    # Four bases next to each position (`four_before`), by which a search rejects most positions
+    # without the reference: those before it in a list that ascends, those after its k-mer in a
+    # list that is sorted by the bases before. Empty if they are not known.
     bases_beside: ByteArray = field(default_factory=lambda: NOT_KNOWN)
 
     @property
@@ -112,7 +112,7 @@ class KmerSlice(NamedTuple):
 
 
 def max_scratch_bytes(bases: int) -> int:
-    """Return the bytes that building a table takes besides the table, if there is plenty.
+    """Return the bytes that building a table takes besides the table, if memory is plentiful.
 
     A table of all positions of a large reference then takes four passes over it.
     """
@@ -323,7 +323,7 @@ def sort_buckets(
     """Sort the entries of some buckets by k-mer, and write them to the arrays of the table.
 
     `bounds` counts entries of all buckets, and `entries` begins with number `base` of these. The
-    bases before positions are not written to an array of none.
+    bases before positions are not written if their array is empty.
     """
     kmer_bits = np.uint64((1 << ENTRY_KMER_BITS) - 1)
     for bucket in range(first, behind):
@@ -382,20 +382,20 @@ class KmerPage:
     padded_reference: CodeArray
     # The index file that the page is from, or ``""`` if it was built in memory.
     index_path: str = ""
-    # Only matches matter that contain a whole window of their query; windows of so many bases lie
-    # side by side from its first base, and are at least as long as the table's
-    # `KmerSampling.shortest_match`. A search looks up as many k-mers of each window as the
-    # reference step, one of which is listed; it lists the matches of a query in no certain order.
-    # Of picked k-mers it looks up one. None for a search that finds all matches.
+    # The bases of a window; None for a search that finds all matches. Only matches that contain a
+    # whole window of their query matter. Windows lie side by side from the query's first base, and
+    # have at least `KmerSampling.shortest_match` bases. Of each window a search looks up as many
+    # k-mers as the reference step, one of which is listed, or the one picked k-mer; it lists the
+    # matches of a query in no certain order.
     window_bases: int | None = None
     # The bases from one window to the next, if they do not lie side by side.
     window_distance: int | None = None
-    # Where a query has more matches on a strand, with a window if those matter, only those are
-    # found that have a seed which `seed_rule` takes, in no certain order; None to find all. It is
-    # for a page that has the whole reference.
+    # The most matches of a query on a strand, with a window if windows matter, that are all found.
+    # Of a query with more, those with a seed that `seed_rule` takes are found, in no certain order.
+    # None to find all. It is for a page that has the whole reference.
     max_matches: int | None = None
-    # Only matches matter that are unique in the reference: a search may leave out matches that lie
-    # in others, and of several with the same bases all but two.
+    # Only matches that are unique in the reference matter: a search may leave out matches that lie
+    # in others, and all but two of several with the same bases.
     only_unique: bool = False
 
     @property

@@ -2,8 +2,8 @@
 
 The kernels of the tree search do not check the addresses in a tree: comparing each address
 with the size of the tree would cost them a twentieth of their time. A file with trees is
-therefore mapped with zeros on both sides, so many that every address of its format leads to
-the file or to zeros. The zeros take address space but no memory.
+therefore mapped with enough zeros on both sides that every address of its format leads to the
+file or to zeros. The zeros take address space but no memory.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def bring_in(parts: Sequence[ByteArray]) -> None:
 def give_up(parts: Sequence[ByteArray]) -> None:
     """Let the system take back the memory of parts of a mapped file until the next read.
 
-    Parts begin at multiples of `format.ALIGNMENT`. Either all that was written to them, or to the
-    rest of their last page, is lost, so that the next read finds what the file holds; or nothing
-    is, on systems with larger pages and on others than Linux.
+    Parts begin at multiples of `format.ALIGNMENT`. All that was written to them, or to the rest of
+    their last page, is lost, so that the next read finds the contents of the file. On systems with
+    larger pages, or other than Linux, nothing is done.
     """
     if not _IS_LINUX or mmap.PAGESIZE > ALIGNMENT:
         # A page could belong to two arrays; and macOS may take back some pages and not others.

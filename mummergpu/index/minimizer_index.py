@@ -1,10 +1,10 @@
-"""The index of one run that wants only matches which are unique in the reference: minimizers.
+"""The index of minimizers, for one run that wants only matches that are unique in the reference.
 
 Whether a match is unique shows where its first minimizer is looked up, as every other match of the
 same bases has that minimizer too (`matching.kmer.unique`). So the search looks up two k-mers in
 ``window + 1``, and both strands at once, where a search for all matches looks up every few k-mers
 of each strand. The whole reference must be one page. Index files hold tables of k-mers, which also
-serve searches for all matches; minimizers are listed beside them where that is expected to pay.
+serve searches for all matches; minimizers are listed as well where that is expected to pay.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ BASES_PER_KMER: Final = 2
 """The most bases of a reference for each k-mer of a length, unless it is the longest."""
 
 GOOD_WINDOW: Final = CONTEXT_BASES
-"""Windows are so long where k-mers of two lengths suffice. In longer ones, contexts do not show
-whether a match begins before the window."""
+"""Longer k-mers than needed are chosen while windows have at least this many k-mers: in windows
+with more, contexts do not show whether a match begins before the window."""
 
 MIN_WINDOW: Final = 6
 """With shorter windows, a table of k-mers at every few positions takes less time and memory."""
@@ -69,14 +69,14 @@ COSTS: Final = MinimizerCosts(
 
 FEW_QUERY_BASES: Final = 1 << 18
 FEW_REFERENCE_BASES: Final = 1 << 22
-"""For fewer bases of queries and of a reference it is not asked how alike the k-mers of that are.
-It takes some milliseconds, and a table of more bases ten times as long."""
+"""If both the queries and the reference have fewer bases, the likeness of the reference's k-mers is
+not measured: that takes some milliseconds, and a table of more bases ten times as long."""
 
 SLOWDOWN_BEYOND_CACHES: Final = 1.6
-"""How many times as long as its costs tell a search of a table of k-mers takes for unique matches,
-besides that of minimizers, if the caches do not hold the reference: it finds all matches, and those
-that are not unique are left out. Measured: 1.2 for 20 Mbp of human, 1.7 for 100 Mbp; 1 for reads of
-a genome of bacteria."""
+"""How many times as long as its costs predict a search of a table of k-mers takes for unique
+matches, relative to minimizers, if the caches do not hold the reference: it finds all matches, and
+those that are not unique are dropped. Measured: 1.2 for 20 Mbp of human, 1.7 for 100 Mbp; 1 for
+reads of a bacterial genome."""
 
 
 @frozen
@@ -127,13 +127,13 @@ class MinimizerIndex(ReferenceIndex[MinimizerPage]):
         """Choose the minimizers of a reference, or return None where k-mers are better.
 
         That is if the options ask for something else, if a table of k-mers is expected to cost
-        less, or if the reference does not fit the memory as a whole. `kept` is what the tables of
-        k-mers that there are already are expected to cost; without it they would have to be built.
+        less, or if the reference does not fit the memory as a whole. `kept` is the expected cost of
+        existing tables of k-mers; without it they would have to be built.
         """
         bases = reference.codes.size
         if budget.device is not None:
             return None
-        # The bases that can match are not counted for nothing: they may be in a file.
+        # The bases that can match are counted only where needed: they may be in a file.
         if kept is not None and kept_seconds(kept, bases) < bases * COSTS.base * 1e-9:
             return None
         chosen = choose_minimizers(bases, reference.base_count, minimum_length, options)
@@ -209,7 +209,7 @@ def _build_bytes_within(
         if most <= room:
             return most
         if needed <= room:
-            # How many a reference with many repeats has, only their search tells.
+            # How many minimizers a reference with many repeats has is known only by finding them.
             needed = bytes_of(count_minimizers(reference.padded_codes, kmer_length, window))
     return needed if needed <= room else None
 
@@ -219,7 +219,7 @@ def choose_minimizers(
 ) -> tuple[int, int] | None:
     """Return the bases of a k-mer and the k-mers of a window, or None.
 
-    `joined_bases` counts what is between records too, and `bases` only what can match. None is
+    `joined_bases` includes the breaks between records, `bases` counts only what can match. None is
     returned if the options ask for something else, if the reference is too large, or if windows
     would be too short.
     """
@@ -233,7 +233,7 @@ def choose_minimizers(
 
 
 def expected_cost(bases: int, query_bases: int, window: int) -> KmerCost:
-    """Return what a table of minimizers and a search of one strand are expected to cost."""
+    """Return the expected cost of a table of minimizers and a search of one strand."""
     costs = COSTS
     listed = minimizers_expected(bases, window)
     in_cache = min(1.0, costs.cache_bytes / (TABLE_BYTES_OF_MINIMIZER * listed))
@@ -250,7 +250,7 @@ def kept_seconds(kept: KmerCost, bases: int) -> float:
 
 
 def kmer_seconds(job: KmerJob) -> float:
-    """Return what the cheapest table of k-mers and its search are expected to cost, in seconds."""
+    """Return the expected seconds of the cheapest table of k-mers and its search."""
     sampling = choose_sampling(job, max_table_bytes(job.bases))
     return expected_kmer_cost(job, sampling).seconds
 

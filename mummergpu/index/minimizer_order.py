@@ -26,23 +26,23 @@ POSITION_SHIFT: Final = 34
 """The bits of an entry below its position."""
 
 PLACE_SHIFT: Final = np.uint64(POSITION_SHIFT - 1)
-"""The bits of an entry below the one that tells the strand of its k-mer."""
+"""The bits of an entry below the bit for the strand of its k-mer."""
 
 MAX_UNSORTED_OCCURRENCES: Final = 256
-"""Lists of at most this many entries ascend by position: to look at all of them takes less time
-than to sort them."""
+"""Lists of at most this many entries ascend by position: looking at all of them takes less time
+than sorting them."""
 
 ORDERED_BASES: Final = 256
-"""Lists are sorted by so many bases; entries with the same ones ascend by position."""
+"""The bases that lists are sorted by; entries that agree in all of them ascend by position."""
 
 FEW_ENTRIES: Final = 12
-"""So many entries are sorted by inserting each among those before it."""
+"""The most entries that are sorted by insertion."""
 
 DEPTH: Final = 64
 """The parts of a list that can wait to be sorted: each is smaller than half of the one before."""
 
 RUN_ENTRIES: Final = 4 * ORDERED_BASES
-"""So many entries of one run are merged with those of another."""
+"""The most entries of the first of two runs that are merged."""
 
 TASKS: Final = 64
 """The most tasks that sort lists."""
@@ -133,11 +133,11 @@ def order_two_runs(
     by_preceding: bool,
     room: EntryArray,
 ) -> bool:
-    """Sort a part of an array if its first entries, which descend, or ascend, are all but sorted.
+    """Sort a part of an array if it is one ascending run, or two, which are merged.
 
-    So are those of a repeat of one letter, or of a few: they continue alike, but for those at its
-    ends. Return False if there are others, or too many of these; the part is then as it was, or
-    turned at its beginning.
+    Descending entries at its beginning are reversed first. So the entries of a repeat of one
+    letter, or of a few, make few runs: they continue alike, except those at its ends. Return False
+    if there are more runs, or the first does not fit `room`; the beginning may then be reversed.
     """
     first = begin + 1
     while first < end and comes_before(text, entries[first], entries[first - 1], by_preceding):
@@ -155,7 +155,7 @@ def order_two_runs(
         return True
     if behind < end or first - begin > room.size:
         return False
-    # The first run waits while what comes before each of its entries moves to its place.
+    # The first run waits in `room` while entries of the second move to their places before its own.
     count = first - begin
     for number in range(count):
         room[number] = entries[begin + number]
@@ -190,7 +190,7 @@ def order_entries(
             parts -= 1
             begin, end = waiting[parts, 0], waiting[parts, 1]
             continue
-        # All before `low` come before the pivot or are it, and all behind `high` after it.
+        # All before `low` come before the pivot or are it, and all after `high` come after it.
         pivot = middle_of_three(
             text, entries[begin], entries[(begin + end) // 2], entries[end - 1], by_preceding
         )
@@ -260,7 +260,7 @@ def comes_before(text: ListedText, one: np.uint64, other: np.uint64, by_precedin
         return strand == 0
     known = as_int64(0)
     if (one | other) & BROKEN == 0:
-        # Contexts are those of the strand of the k-mer, and tell most entries apart.
+        # Contexts are those of the strand of the k-mer, and distinguish most entries.
         is_before_kmer = by_preceding != (strand == 1)
         before, after = equal_sides(one ^ other)
         known = before if is_before_kmer else after

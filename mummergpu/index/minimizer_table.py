@@ -1,10 +1,10 @@
-"""The table of a reference's minimizers: where each one begins, and the bases beside it.
+"""The table of a reference's minimizers: where each one begins, and the bases next to it.
 
 Minimizers are put into buckets by the lowest bits of their ranks (`sequence.minimizers`). A bucket
 lists the places of its minimizers in ascending order, each with its context (`sequence.contexts`),
-so that most k-mers that occur by chance are told from matches without the reference. The table is
-built as that of k-mers (`kmer_table`): the entries are first put into groups of buckets, and each
-group is then sorted in the caches.
+which rules out most chance occurrences without the reference. The table is built as that of k-mers
+(`kmer_table`): the entries are first put into groups of buckets, and each group is then sorted in
+the caches.
 """
 
 from __future__ import annotations
@@ -110,13 +110,13 @@ class MinimizerTable:
 
 
 def bucket_bits_for(bases: int, window: int) -> int:
-    """Return the bits of a bucket's number, with which a bucket holds about one minimizer."""
+    """Return the bits of a bucket's number that give about one minimizer per bucket."""
     expected = minimizers_expected(bases, window)
     return min(max(expected.bit_length() - 1, 1), MAX_BUCKET_BITS)
 
 
 def max_build_bytes(bases: int, window: int, minimizers: int) -> int:
-    """Return the most bytes that a table of so many minimizers and its construction take."""
+    """Return the most bytes that a table of `minimizers` entries and its construction take."""
     return BYTES_OF_MINIMIZER * minimizers + (4 << bucket_bits_for(bases, window))
 
 
@@ -224,7 +224,7 @@ def keep_minimizers(
     """Copy what `find_minimizers` has written, without margins, and count those of each group."""
     for number in range(kept.places.size):
         rank = as_int64(ranks[as_index(number)])
-        # A place is twice a position, and one bit.
+        # A place is twice a position, plus one bit.
         kept.places[as_index(number)] = np.uint32(places[as_index(number)] - 2 * MARGIN)
         kept.ranks[as_index(number)] = np.uint32(rank)
         counts[as_index((rank & buckets.mask) >> buckets.shift)] += 1
@@ -247,7 +247,7 @@ def group_minimizers(
         place = as_int64(minimizers.places[as_index(number)])
         rank = minimizers.ranks[as_index(number)]
         group = as_index((as_int64(rank) & buckets.mask) >> buckets.shift)
-        # The context lies beside the position, so most k-mers are told apart without the reference.
+        # The entry has the context, so most k-mers are distinguished without the reference.
         context = context_at(codes, MARGIN + (place >> 1), kmer_length, place & 1 == 1)
         target = begins[group]
         begins[group] = target + 1

@@ -18,7 +18,7 @@ PAPER_PAGE_BASES: Final = 8 << 20
 
 
 PURPOSES: Final = ("reads", "genomes", "memory")
-"""What an index of k-mers can be for."""
+"""The purposes of an index of k-mers."""
 
 
 @frozen
@@ -35,11 +35,11 @@ class KmerOptions:
     sampling : KmerSampling or None
         Which k-mers to list; None for the choice of `kmer_plan`.
     unique_strands : int
-        The number of strands of the queries that are searched, if only matches are wanted that are
-        unique in the reference, and the index is for one run: it may then leave out what finds the
-        others. 0 if not.
+        The number of strands of the queries that are searched, if the index is for one run that
+        wants only matches that are unique in the reference: it may then leave out what only other
+        matches need. 0 if not.
     chooses_seeds : bool
-        Whether a search looks at few occurrences of what a query has often (`seed_rule`).
+        Whether a search looks at few occurrences of a query's frequent seeds (`seed_rule`).
     """
 
     search: ClassVar[str] = "kmer"

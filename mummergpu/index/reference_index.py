@@ -55,7 +55,7 @@ class ReferenceIndex(ABC, Generic[PageType]):
     """The name of this kind of index, as in ``--search``."""
 
     memory_warning: str | None = None
-    """What a run says of a memory limit that it cannot keep."""
+    """The warning of a run about a memory limit that it cannot keep."""
 
     def __init__(
         self,
@@ -97,11 +97,11 @@ class ReferenceIndex(ABC, Generic[PageType]):
         """Return the most bytes that a group of pages and their construction take."""
 
     def check_memory(self, budget: MemoryBudget, threads: int, other_bytes: int = 0) -> None:
-        """Note a warning of a memory limit that even the best division into groups exceeds.
+        """Note a warning if even the best division into groups exceeds the memory limit.
 
         It names a limit that suffices. Resident memory stays within the sum of that,
-        `memory.PROCESS_BYTES`, and `memory.PROCESS_BYTES_PER_THREAD` for each thread; `other_bytes`
-        of the budget are taken.
+        `memory.PROCESS_BYTES`, and `memory.PROCESS_BYTES_PER_THREAD` for each thread. Of the
+        budget, `other_bytes` are taken.
         """
         if not budget.is_limit:
             return
@@ -152,7 +152,7 @@ class StorableIndex(ReferenceIndex[PageType]):
 
 @frozen
 class BuildFacts:
-    """What the header of an index file records of its construction (`format.IndexHeader`)."""
+    """The facts about construction in the header of an index file (`format.IndexHeader`)."""
 
     program: str
     digest: str

@@ -39,7 +39,7 @@ def verify(index: IndexFile, map_function: Callable[..., Iterable[Any]] = map) -
 
 
 def _is_own_tree(index: IndexFile, page: Page, _: Callable[..., Iterable[Any]]) -> bool:
-    """Return whether the bases that a tree has beside its nodes are those of the reference."""
+    """Return whether a tree's copy of the page's bases is that of the reference."""
     from mummergpu.index.tree.flatten import lay_out_reference
     from mummergpu.index.tree_index import page_codes
 
@@ -49,7 +49,7 @@ def _is_own_tree(index: IndexFile, page: Page, _: Callable[..., Iterable[Any]]) 
 
 
 def _is_own_table(index: IndexFile, page: Page, map_function: Callable[..., Iterable[Any]]) -> bool:
-    """Return whether a table lists the reference's k-mers: how many of each bucket, and where."""
+    """Return whether a table lists the reference's k-mers: how many per bucket, and where."""
     table, step = index.table(page), index.header.reference_step
     length = table.sampling.kmer_length
     slices = slices_of(index.padded_reference, page.begin, page.owned_end, table.sampling)

@@ -48,7 +48,7 @@ class SectionWriter:
         self._under_way = executor.submit(write_all)
 
     def wait(self) -> None:
-        """Wait until the other thread has written its arrays; raise what went wrong there."""
+        """Wait until the other thread has written its arrays; raise its error if it failed."""
         if self._under_way is not None:
             under_way, self._under_way = self._under_way, None
             under_way.result()

@@ -76,7 +76,7 @@ _Find = Callable[[Scoring, Pairing], Candidates]
 
 
 class _Placed(NamedTuple):
-    """What is chosen for each read of a block, of which candidates.
+    """The choice for each read of a block, and the candidates that it is made of.
 
     The candidates are valid until the same mapper and thread choose for another block.
     """
@@ -91,7 +91,7 @@ class BlockMapper:
     """Maps blocks of reads; several threads share one.
 
     `find_more` returns the shorter matches that a second pass begins with; None for no second pass.
-    `is_chosen` says that the search finds only those matches that count (`seed_rule`).
+    `is_chosen` says that the search finds only the matches that count (`seed_rule`).
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class BlockMapper:
         return self._unrolled is None
 
     def pair_sizes(self, sizes: InsertSizes | None) -> PairSizes:
-        """Return what `map_block` needs to know about the sizes of templates."""
+        """Return the facts about template sizes that `map_block` needs."""
         return PairSizes.of_sizes(sizes, self._options.unpaired)
 
     def insert_sizes(self, block: ReadBlock, mems: BlockMems) -> Int64Array:
-        """Return what `insert_size.measure_templates` tells of templates whose mates are placed.
+        """Return the rows of `insert_size.measure_templates` for templates with placed mates.
 
         The matches are of at least the seed length.
         """
@@ -141,7 +141,7 @@ class BlockMapper:
     def map_found(
         self, block: ReadBlock, found: FoundCandidates, sizes: PairSizes
     ) -> AlignmentColumns:
-        """Return what `map_block` does, of reads whose candidates a device has found."""
+        """Return the alignments of a block whose candidates a device has found (`map_block`)."""
         placed = self._place(
             block, lambda _, pairing: self._finder.of_device(found, pairing), sizes
         )
@@ -150,7 +150,7 @@ class BlockMapper:
     def _with_second_pass(
         self, block: ReadBlock, columns: AlignmentColumns, doubtful: DoubtfulReads, sizes: PairSizes
     ) -> AlignmentColumns:
-        """Return the alignments of a block after those of doubtful reads are made once more."""
+        """Return the alignments of a block after its doubtful reads are mapped again."""
         if self._find_more is None:
             return columns
         begin, count, density = 0, READS_AT_FIRST, 0.0
@@ -161,7 +161,7 @@ class BlockMapper:
             other = self.map_again(part, some.candidates, mems, sizes)
             columns = replace_reads(columns, some.numbers, other)
             begin += count
-            # Few blocks have so many reads of this kind; those of a satellite have many matches.
+            # Few blocks have this many doubtful reads; those of a satellite have many matches.
             density = max(density, match_count(mems) / part.query_count)
             count = max(READS_AT_FIRST, int(MATCHES_AT_ONCE / (density + 0.01)) // 2 * 2)
         return columns
@@ -184,8 +184,8 @@ class BlockMapper:
     ) -> AlignmentColumns:
         """Return the alignments of doubtful reads in the second pass.
 
-        `part` are these reads (`second_pass.part_of_reads`), which are numbered from 0, with what
-        the first pass found of them (`DoubtfulReads`) and their matches of the second pass.
+        `part` has these reads (`second_pass.part_of_reads`), numbered from 0, with the results of
+        the first pass (`DoubtfulReads`) and their matches of the second pass.
         """
         return self._columns(part, self._place(part, self._search(mems, earlier), sizes))
 
@@ -205,7 +205,7 @@ class BlockMapper:
         return doubtful_reads(reads[:count], placed.candidates)
 
     def _search(self, mems: BlockMems, earlier: Candidates | None = None) -> _Find:
-        """Return what finds candidates from seeds."""
+        """Return the function that finds candidates from seeds."""
 
         def find(scoring: Scoring, pairing: Pairing) -> Candidates:
             known = no_candidates(scoring.reads.offsets.size - 1) if earlier is None else earlier
@@ -243,7 +243,7 @@ class BlockMapper:
         return new_scratch(longest, self._options.costs.max_gap)
 
     def _secondary(self, block: ReadBlock, placed: _Placed, extra: Extra) -> Secondary:
-        """Return the candidates of which secondary alignments are made, if they are wanted."""
+        """Return the candidates that become secondary alignments, if these are wanted."""
         table, options = placed.candidates, self._options
         offsets = np.zeros(block.query_count + 1, dtype=np.int64)
         leading = np.zeros(block.query_count, dtype=np.int64)

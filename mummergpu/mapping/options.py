@@ -13,7 +13,7 @@ MAX_READ_BASES: Final = MOST_BASES
 
 
 class Limits(NamedTuple):
-    """What placements are compared with; described at `MappingOptions`."""
+    """The bounds that placements are compared with; described at `MappingOptions`."""
 
     seed_length: int
     margin: int
@@ -31,17 +31,17 @@ class MappingOptions:
     costs : Costs
         The scores.
     margin : int
-        Placements that are so many points worse than the best do not matter.
+        Placements that are worse than the best by more points than this do not matter.
     unpaired : int
         The penalty of mates that are not a proper pair.
     min_score : int
         The least score of an alignment that is reported.
     by_windows : bool
-        Whether only matches count that contain a whole window of their read of `seed_length` bases
+        Whether only matches that contain a whole window of their read of `seed_length` bases count
         (`windows`): a search need not look for others.
     max_occurrences : int or None
-        Where a read has more matches on a strand, its rarest seeds are chosen (`seed_rule`); None
-        to look at all of them.
+        The most matches of a read on a strand that are all looked at; a read with more has its
+        rarest seeds chosen (`seed_rule`). None to look at all of them.
     max_secondary : int
         The most secondary alignments of a read.
     has_alternatives : bool
@@ -76,8 +76,8 @@ LONGEST_SEED: Final = 64
 
 MIN_EDITS: Final = 4
 BASES_OF_EDIT: Final = 40
-"""The first pass finds all placements with at most so many edits, or one for so many bases of a
-read if that is more; unless the bounds forbid it."""
+"""The first pass finds all placements with up to `MIN_EDITS` edits, or one per `BASES_OF_EDIT`
+bases of a read if that is more; unless the bounds forbid it."""
 
 
 def seed_length(read_length: int) -> int:
@@ -92,10 +92,10 @@ def seed_length(read_length: int) -> int:
 
 
 def has_enough_windows(read_length: int, length: int) -> bool:
-    """Return whether the matches that contain whole windows of a read tell all of its placements.
+    """Return whether the matches that contain whole windows of a read show all of its placements.
 
     They do if one window (`windows`) stays whole with as many edits as `MIN_EDITS`. If not, matches
-    count wherever they begin, which find more.
+    count wherever they begin, which finds more.
     """
     return read_length // length > MIN_EDITS
 
@@ -106,7 +106,7 @@ SHORTEST_SECOND_SEED: Final = 12
 
 
 def second_seed_length(first: int) -> int:
-    """Return the length of the matches that reads are mapped with which were placed badly.
+    """Return the length of the matches with which badly placed reads are mapped again.
 
     With 20 bases, all placements of a read of 150 bases with up to 6 edits are found.
     """

@@ -56,7 +56,7 @@ class DeviceColumns:
 
 
 def new_columns_on(device: Device, rows: int, queries: int) -> DeviceColumns:
-    """Return columns for so many matches and queries, not zeroed, or raise `BackendError`."""
+    """Return unfilled columns for `rows` matches of `queries` queries, or raise `BackendError`."""
     numbers: dict[str, Any] = {
         name: _new_array(device, kind, rows, rows) for name, kind in COLUMN_TYPES.items()
     }
@@ -86,7 +86,7 @@ class ColumnParts:
         self.queries += columns.offsets.size - 1
 
     def join(self, stream: Stream) -> DeviceColumns:
-        """Return the columns of all blocks, and let go of the parts.
+        """Return the columns of all blocks, and release the parts.
 
         One column after the other is joined, so that at most one is on the device twice. The stream
         is waited for; `BackendError` is raised if the columns do not fit.
@@ -118,7 +118,7 @@ class ColumnParts:
 
 
 def _new_array(device: Device, kind: type[np.generic], count: int, rows: int) -> DeviceArray[Any]:
-    """Return an array; an error tells of how many matches it is a column."""
+    """Return the array of a column; its error names the number of matches."""
     size = max(1, count * np.dtype(kind).itemsize)
     try:
         return DeviceArray(device.allocate_exported(size), kind, count)

@@ -24,19 +24,19 @@ def keep_long(columns: MemColumns, minimum_length: int) -> MemColumns:
 def keep_unique(
     columns: MemColumns, in_query: bool = False, keeps_witnesses: bool = False
 ) -> MemColumns:
-    """Keep those of all matches on the whole reference whose bases occur exactly once in it.
+    """Of all matches on the whole reference, keep those whose bases occur exactly once in it.
 
     With `in_query` they must also occur exactly once in the query, on the same strand.
 
     If the bases of a match occur a second time in the reference, the second occurrence also extends
     to a maximal match. That match is at least as long, so it is among the rows, and its query
     interval contains that of the first match. A match is therefore unique in the reference if and
-    only if no other match's query interval contains its own. Among the matches that are left, the
-    same holds with query and reference exchanged.
+    only if no other match's query interval contains its own. Among the remaining matches, the same
+    holds with query and reference exchanged.
 
-    With `keeps_witnesses`, matches are kept that no other's query interval contains, and two of
-    those with the same interval: this filter finds the same in what is left of parts of the
-    matches as in all.
+    With `keeps_witnesses`, those are kept whose query interval lies in no larger one, but at most
+    two with the same interval. If parts of the matches are filtered in this way first, this filter
+    finds the same among the remaining ones as among all.
     """
     keep = np.zeros(columns.count, dtype=np.bool_)
     offsets = np.zeros_like(columns.offsets)

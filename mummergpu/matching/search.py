@@ -50,12 +50,12 @@ class BlockSearch:
         The format of the text that the backend may make in place of columns; None for columns. It
         is set before pages are loaded.
     tell : callable
-        Receives a block with long queries and a number of its bases whenever so many have been
-        searched on one strand; any thread calls it.
+        Receives a block with long queries and the number of its bases just searched on one strand;
+        any thread calls it.
     unique_rows : int or None
-        If only matches that are unique in the reference are wanted: the most of all matches of a
-        part of a long query that are held at once. Others than those that decide what is unique
-        are left out of each part. None keeps them all.
+        If only matches that are unique in the reference are wanted: the most matches of a part of a
+        long query that are held at once. Matches that do not decide which ones are unique are left
+        out of each part. None keeps them all.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Counts what the matches of a run cover, how long they are, and which queries have one.
+"""Counts the bases that the matches of a run cover, their lengths, and the queries with a match.
 
 The counts are for the report of ``--stats``. A bit for each base of the reference marks whether a
 match covers it, so the memory does not grow with the matches.
@@ -54,7 +54,7 @@ class StrandCounts:
 
 @frozen
 class MatchCounts:
-    """What is counted about the matches of a run."""
+    """The counts of the matches of a run."""
 
     bases_covered: int  # The number of bases of the reference that lie in a match, on any strand.
     # The lengths of the matches, in ascending order, without empty ranges.

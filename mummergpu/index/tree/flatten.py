@@ -1,6 +1,6 @@
 """Orders the nodes of a grown tree, and flattens it into the arrays that the kernels read.
 
-Both are of the paper: section 2.1, and policy ``n``. The name of a node is the one in the children
+Both follow the paper: section 2.1, and policy ``n``. The name of a node is the one in the children
 of an inner node: the number of an inner node, or ``~s`` for the leaf of suffix s. An order is the
 list of all names. The index of a name in the list is the number that the node gets.
 """
@@ -253,7 +253,7 @@ def place_bases(codes: CodeArray, reference: ByteArray, strip_bits: int) -> None
 
 @jit
 def fill_leaf_facts(codes: CodeArray, base_before: int, facts: WordArray) -> None:
-    """Fill in what is known of each leaf without the tree, packed into a number.
+    """Pack the facts about each leaf that need no tree into a number.
 
     Bits 31 to 60 are the number of bases from the suffix to the next break, minus one. Bits 61 to
     63 are the base before the suffix. Bits 0 to 30 are free for the leaf's address.
@@ -303,7 +303,7 @@ def write_nodes(
     for place in range(order.size):
         prefetch_nodes(order, inner_nodes, facts, addresses, place)
         name = order[as_index(place)]
-        # A leaf has no record: what its parent knows is needed to write it.
+        # A leaf has no record: writing it needs facts from its parent.
         if name < 0:
             continue
         address = as_int64(addresses[as_index(name)])
@@ -319,7 +319,7 @@ def write_nodes(
             if child == 0:
                 continue
             if child > 0:
-                # Only what the child does not know itself: its edge's start and its parent.
+                # Only the fields that the child does not know: its edge's start and its parent.
                 child_address = as_int64(addresses[as_index(child)])
                 write_half(nodes, child_address * stride, depth, 0, 0, address, 0)
             else:
@@ -332,7 +332,7 @@ def write_nodes(
 def prefetch_nodes(
     order: Int32Array, inner_nodes: Int32Array, facts: WordArray, addresses: Int32Array, place: int
 ) -> None:
-    """Prefetch the record of an inner node some turns ahead, and later what it points to."""
+    """Prefetch the record of an inner node some turns ahead, and later the nodes it points to."""
     if place + FAR_AHEAD >= order.size:
         return
     name = order[place + FAR_AHEAD]

@@ -1,7 +1,7 @@
 """Alignments of reads as columns, the result of mapping.
 
-`replace_reads` puts the alignments of some reads in the place of earlier ones, and `fold` lets rows
-report their secondary ones in the tag XA.
+`replace_reads` replaces the alignments of some reads, and `fold` lets rows report their secondary
+alignments in the tag XA.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NO_RECORD: Final = -1
 """The record of a read that is placed nowhere."""
 
 NO_ROW: Final = -1
-"""The row of a mate that there is not."""
+"""The mate row of a read without a mate."""
 
 
 class CigarOperation(IntEnum):
-    """What an operation of a CIGAR does, as BAM numbers them."""
+    """The operations of a CIGAR, as BAM numbers them."""
 
     MATCH = 0
     INSERTION = 1
@@ -147,7 +147,7 @@ class AlignmentColumns(NamedTuple):
         )
 
     def _picked(self, rows: BoolArray | slice) -> dict[str, Any]:
-        """Return some elements of each column that has one for each row."""
+        """Return some elements of each column that has one element per row."""
         columns = self._asdict().items()
         return {name: one[rows] for name, one in columns if not name.startswith("cigar")}
 
@@ -171,7 +171,7 @@ def new_columns(rows: int, operations: int) -> AlignmentColumns:
 
 
 ROWS, OPERATIONS, _NEXT_ROW = 0, 1, 2
-"""The elements of the state of `replace_rows`: what is filled, and the next row that replaces."""
+"""The elements of the state of `replace_rows`: rows, operations, and the next row of `other`."""
 
 
 def replace_reads(
@@ -267,7 +267,7 @@ _SECONDARY: Final = int(SamFlag.SECONDARY)
 
 
 class FoldedColumns(NamedTuple):
-    """Alignments without their secondary rows, which are told of by the rows before them."""
+    """Alignments without their secondary rows, which the rows before them report."""
 
     rows: AlignmentColumns  # The rows that are not secondary.
     # Where the alternatives of each row begin, and where those of the last one end; (n_rows + 1,).
@@ -276,16 +276,16 @@ class FoldedColumns(NamedTuple):
 
 
 WrittenColumns = AlignmentColumns | FoldedColumns
-"""Alignments as they are written: with or without alternatives that others tell of."""
+"""Alignments as they are written: with secondary rows, or with alternatives that rows report."""
 
 
 def fold(columns: AlignmentColumns) -> FoldedColumns:
     """Return alignments whose secondary rows become alternatives of the rows that they follow.
 
-    Each secondary one comes after the one that tells of it (`secondary.list_alternatives`).
+    Each secondary row comes after the one that reports it (`secondary.list_alternatives`).
     """
     is_kept = columns.flags & _SECONDARY == 0
-    # Mates are no secondary rows, so these lose theirs.
+    # Mates are never secondary rows, so secondary rows lose theirs.
     kept, others = columns.taken(is_kept), columns.taken(~is_kept)
     owners = (np.cumsum(is_kept, dtype=np.int64) - 1)[~is_kept]
     offsets = np.zeros(kept.row_count + 1, dtype=np.int64)

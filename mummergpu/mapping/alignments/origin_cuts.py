@@ -44,7 +44,7 @@ def cut_at_origins(
     originals: Int64Array,
     columns: AlignmentColumns,
 ) -> AlignmentColumns:
-    """Return alignments with the records and positions of the reference that is not unrolled.
+    """Return alignments with records and positions of the reference before it was unrolled.
 
     An alignment across an origin becomes two: the longer part takes its place, and the other one is
     supplementary, or both are secondary. `originals` is that of `UnrolledReference`.
@@ -112,7 +112,7 @@ def circle_of_row(columns: AlignmentColumns, row: int, circles: Int64Array) -> i
 
 @inline
 def place_on_circle(columns: AlignmentColumns, row: int, circle: int) -> None:
-    """Set the position in a circular record, and the shorter one of both ways to the mate."""
+    """Set the position in a circular record, and the shorter of both ways to the mate."""
     if circle == 0:
         return
     position = columns.positions[row] - BEYOND
@@ -128,7 +128,7 @@ def place_on_circle(columns: AlignmentColumns, row: int, circle: int) -> None:
 
 @inline
 def bases_beside_origin(columns: AlignmentColumns, row: int, circle: int) -> tuple[int, int]:
-    """Return how many pairs of bases of an alignment lie before the origin, and behind it."""
+    """Return how many pairs of bases of an alignment lie before the origin, and after it."""
     before, behind = as_int64(0), as_int64(0)
     if circle == 0:
         return before, behind
@@ -157,7 +157,7 @@ def write_part(
     state: Int64Array,
     cut: AlignmentColumns,
 ) -> None:
-    """Write the part of an alignment before the origin or behind it.
+    """Write the part of an alignment before or after the origin.
 
     `is_split` says that the other part is the alignment of the read.
     """
@@ -206,8 +206,8 @@ def cut_path(
 ) -> tuple[int, int, int]:
     """Write the CIGAR of the part of an alignment between two positions.
 
-    It begins and ends with pairs of bases; a gap at the origin belongs to no part. Returned are its
-    position, the bases of the read before it, and where the CIGAR ends.
+    It begins and ends with pairs of bases; a gap at the origin belongs to neither part. Returned
+    are its position, the bases of the read before it, and where the CIGAR ends.
     """
     used, position, end = as_int64(0), as_int64(columns.positions[row]), first
     begin, clipped, used_by_part, gaps = as_int64(0), as_int64(-1), as_int64(0), as_int64(0)
@@ -244,7 +244,7 @@ def score_path(
     first: int,
     end: int,
 ) -> int:
-    """Return the score of a path; `at` and `reference_at` are where it begins behind its clip."""
+    """Return the score of a path; `at` and `reference_at` are where it begins after its clip."""
     costs, reference = scoring.costs, scoring.target.codes
     score = as_int64(0)
     for operation in range(first, end):

@@ -49,7 +49,7 @@ class Paths(NamedTuple):
 
 
 def new_paths(count: int, max_operations: int) -> Paths:
-    """Return unfilled arrays for so many rows and operations."""
+    """Return unfilled arrays for `count` rows and `max_operations` operations."""
     return Paths(
         np.empty(count + 1, dtype=np.int64),
         np.empty(max_operations, dtype=np.uint32),
@@ -71,7 +71,7 @@ class PlacedRows(NamedTuple):
 _REVERSE: Final = int(SamFlag.REVERSE)
 
 ROWS_AHEAD: Final = 16
-"""How many rows before it is used the reference beside a candidate is fetched."""
+"""How many rows ahead the reference next to a candidate is fetched."""
 
 _SOFT_CLIP: Final = int(CigarOperation.SOFT_CLIP)
 
@@ -116,7 +116,7 @@ def trace_candidate(
     seed_end = seed_begin + as_int64(numbers[row, column.SEED_BASES])
     record, gapped = numbers[row, column.RECORD], numbers[row, column.GAPPED]
     end = first
-    # The left flank is aligned outwards from the seed, so its operations come turned round.
+    # The left flank is aligned outwards from the seed, so its operations come reversed.
     if gapped & LEFT_GAPPED:
         at = diagonals[row] + seed_begin
         tile = tile_at(
@@ -181,7 +181,7 @@ def trace_paths(
         end = trace_candidate(scoring, scratch, table, read, row, flank, cigars, at_path)
         position = table.diagonals[row] + numbers[row, column.LEFT_SHIFT] + clip
         at = MARGIN + reads.offsets[read] + clip
-        # Only gaps can move to the left, and only then operations can become fewer.
+        # Only gaps can move to the left, and only then can operations become fewer.
         if numbers[row, column.GAPPED] != 0:
             count, start = end - at_path, MARGIN + position
             count = align_left(cigars, at_path, count, codes, at, reference, start, costs, True)
@@ -195,7 +195,7 @@ def trace_paths(
 
 @inline
 def prefetch_candidate(scoring: Scoring, table: Candidates, read: int, row: int) -> None:
-    """Have the memory fetch the reference beside a candidate, if there is one."""
+    """Prefetch the reference next to a candidate, if there is one."""
     if row >= 0:
         length = read_length(scoring.reads, read)
         prefetch_bases(scoring.target.codes, MARGIN + table.diagonals[row], length)
@@ -234,7 +234,7 @@ def measure_path(
 def discount_equal_letters(
     block: ReadBlock, columns: AlignmentColumns, reference: Reference
 ) -> None:
-    """Take pairs of the same letter for several bases from the edit distances, in place."""
+    """Take pairs of the same ambiguity code from the edit distances, in place."""
     letters, written = reference.letters, block.as_written
     if letters.positions.size == 0 or not written.has_letters:
         return
@@ -251,10 +251,10 @@ def _discount(
     letters: tuple[Int64Array, Int64Array, CodeArray],
     rows: AlignmentColumns,
 ) -> None:
-    """Do what `discount_equal_letters` says.
+    """Do the work of `discount_equal_letters`.
 
-    All that is searched and aligned takes a letter for several bases for a difference. ``samtools
-    calmd`` does not where read and reference have the same one, other than N, and NM is what it
+    The search and the alignment count a letter for several bases as a difference. ``samtools
+    calmd`` does not if read and reference have the same one, other than N, and NM is what it
     computes.
     """
     offsets, codes = reads

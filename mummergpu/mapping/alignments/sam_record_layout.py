@@ -1,4 +1,4 @@
-"""Lays out the rows of alignments: which there are, and what SAM tells about each."""
+"""Lays out the rows of alignments: which rows there are, and the SAM fields of each."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def list_rows(
 ) -> int:
     """List the rows of each read; return the most operations that all CIGARs may have.
 
-    The primary row comes first. Secondary rows come after the supplementary one, or those that
-    belong to the primary one before.
+    The primary row comes first. Secondary rows come after the supplementary row, or before it if
+    they belong to the primary one.
     """
     secondary, extra = placements.secondary, placements.extra.candidates
     end, most = 0, 0
@@ -83,7 +83,7 @@ def harden_clips(cigars: UInt32Array, first: int, end: int) -> None:
 
 @inline
 def is_reverse(table: Candidates, row: int, read: int, turns: int) -> bool:
-    """Return whether a read is on the reverse strand; it may have been searched turned around."""
+    """Return whether a read is on the reverse strand; it may have been reverse-complemented."""
     return bool(table.numbers[row, column.STRAND] != ((turns >> (read & 1)) & 1))
 
 
@@ -162,7 +162,7 @@ def fill_sam_records(
                     far = ends[mate_row] - 1 if flag & _MATE_REVERSE else begins[mate_row]
                     columns.template_lengths[row] = template_length(own, far)
             mate_length = offsets[mate + 1] - offsets[mate]
-            # The part of a read that is split off belongs to a pair if its primary alignment does.
+            # A supplementary alignment belongs to a pair if the primary alignment of its read does.
             paired = candidate if is_secondary else choices.candidates[read]
             if is_proper_pair(table, paired, length, other, mate_length, pairing):
                 flag |= _PROPER_PAIR

@@ -1,4 +1,4 @@
-"""Counts what became of the reads: mapped, paired, insert sizes, mapping qualities."""
+"""Counts the outcome of mapping: mapped, paired, insert sizes, mapping qualities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, jit
 
 MAX_INSERT: Final = 1 << 14
-"""Insert sizes of this and more are counted together."""
+"""Insert sizes of at least this are counted together."""
 
 QUALITIES: Final = 256
 """The values of a mapping quality."""
@@ -35,7 +35,7 @@ Counts = Int64Array
 
 @frozen
 class MappingSummary:
-    """What became of some reads; the sum of two summaries is that of all reads of both.
+    """The outcome of mapping some reads; the sum of two summaries is that of all reads of both.
 
     Attributes
     ----------

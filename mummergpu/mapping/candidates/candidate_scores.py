@@ -1,7 +1,7 @@
 """Scores candidates without gaps, and bounds their scores with gaps.
 
-A flank is what a read has before or after an exact match. It is compared with the reference on the
-diagonal of the match, one vector register at a time; only the bases that differ are looked at.
+A flank is the part of a read before or after an exact match. It is compared with the reference on
+the diagonal of the match, one vector register at a time; only the bases that differ are looked at.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Part = tuple[int, int, int]
 
 
 class Flank(NamedTuple):
-    """What a read has before or after a match, and what the reference has there."""
+    """The part of a read before or after a match, and the reference there."""
 
     codes: CodeArray  # The reads on the strand of the match.
-    # The index of its base beside the match, or leftwards of the match's first base; and how many
-    # bases there are up to the end of the read.
+    # The index of its base next to the match, or of the match's first base if it is left of that;
+    # and the number of bases up to the end of the read.
     at: int
     bases: int
     # The same in the reference, up to the end of the record.
@@ -51,7 +51,7 @@ class Flank(NamedTuple):
 def score_flank(flank: Flank, is_left: bool, scoring: Scoring) -> Part:
     """Return the best part of a flank without gaps; of two with one score, the longer one.
 
-    A part begins beside the match, and has the end bonus if it reaches the end of the read. The
+    A part begins next to the match, and has the end bonus if it reaches the end of the read. The
     credit is that of its bases that differ.
     """
     read, reference, costs = flank.codes, scoring.target.codes, scoring.costs
@@ -128,7 +128,7 @@ def score_candidate(
     left_windows, right_windows = 0, 0
     window = beside.window
     if window > 0:
-        # Only windows that lie in a flank as a whole say something about it.
+        # Only windows that lie in a flank as a whole are evidence about it.
         first, last = (seed_end + window - 1) // window, length // window
         left_windows = edited_windows(codes, MARGIN + begin, 0, seed_begin // window, beside)
         right_windows = edited_windows(codes, MARGIN + begin, first, last, beside)
@@ -150,7 +150,7 @@ def score_candidate(
 
 @inline
 def edited_windows(codes: CodeArray, at: int, first: int, end: int, beside: SeedFreeFlank) -> int:
-    """Return how many of some windows, which have no match, must have an edit.
+    """Return how many of some windows, none of which has a match, must have an edit.
 
     `at` is where the read begins. A window with an unknown base may have no match without an edit.
     """
@@ -179,7 +179,7 @@ def min_loss(costs: Costs) -> int:
 def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlank) -> int:
     """Return the most that a flank with a gap may score.
 
-    A flank without matches of n bases has an edit for each n bases begun: the base beside the seed
+    A flank without matches of n bases has an edit for each n bases begun: the base next to the seed
     differs or is in a gap, and so on after each match. And each whole window has an edit: one that
     is in a gap, or a base that differs; an insertion of two bases may lie in two windows.
     """
@@ -198,7 +198,7 @@ def bound_of_flank(length: int, windows: int, costs: Costs, beside: SeedFreeFlan
 
 @inline
 def find_record(record_starts: Int64Array, position: int) -> int:
-    """Return the record that a position of the joined reference lies in."""
+    """Return the record that contains a position of the joined reference."""
     low, high = 0, record_starts.size
     while high - low > 1:
         middle = (low + high) // 2

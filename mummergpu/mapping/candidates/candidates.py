@@ -1,10 +1,10 @@
 """Candidates: the diagonals on which a read may lie, with their scores.
 
-A point of a score is a factor of 4 in the odds of a placement, so five points, which a base that
-differs costs, are 30 on Phred's scale: about what a base of average quality says.
+A point of a score is a factor of 4 in the odds of a placement, so the five points of a mismatch are
+30 on the Phred scale: about the evidence of a base of average quality.
 
-A read of two places has a candidate for each part. They do not compete: only candidates of the same
-part make each other doubtful, as with bwa mem's mask level.
+A read that lies at two places has a candidate for each part. They do not compete: only candidates
+of the same part make each other doubtful, as with bwa mem's mask level.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ NUMBERS: Final = 16
 UNGAPPED: Final = 0
 EXACT: Final = 1
 DEAD: Final = 2
-"""The states of a candidate: scored without gaps only, with its best score, of a path that another
-candidate has with a better score."""
+"""The states of a candidate: scored without gaps only; with its best score; dropped, because
+another candidate on its path scores as much or more."""
 
 LEFT_GAPPED: Final = 1
 RIGHT_GAPPED: Final = 2
@@ -39,24 +39,24 @@ RESCUE_ROWS: Final = 8
 
 
 class SeedFreeFlank(NamedTuple):
-    """What is known about the bases beside a seed, since no other match lies there."""
+    """Facts about the bases next to a seed, known because no other match lies there."""
 
-    # There is an edit in so many bases, since no match within the most gap is so long.
+    # There is an edit in each run of this many bases: no match within the longest gap is as long.
     match_bases: int
-    # No match there contains a whole window of the read of so many bases (`windows`); 0 if that is
-    # not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
+    # No match there contains a whole window of the read of this many bases (`windows`); 0 if that
+    # is not known. If `match_bases` is that of `NOTHING_KNOWN`, the read has unknown bases.
     window: int
 
 
 NOTHING_KNOWN: Final = SeedFreeFlank(1 << 30, 0)
-"""What is known if other matches may lie there."""
+"""The facts where other matches may lie."""
 
 CACHE_LINE: Final = 64
-"""The bytes that the memory fetches at once."""
+"""The bytes that one memory access fetches."""
 
 
 ALL_FOUND: Final = 255
-"""The `Candidates.seeds_kept` of a read of which no place was left out."""
+"""The `Candidates.seeds_kept` of a read with no place left out."""
 
 
 class Candidates(NamedTuple):
@@ -69,10 +69,10 @@ class Candidates(NamedTuple):
     # Where in the joined reference the read's first base would lie, on the strand of the candidate;
     # may be negative.
     diagonals: Int64Array
-    numbers: Int32Array  # What `column` says; (n_candidates, NUMBERS).
-    # The disjoint seeds of each read of which all matches were kept: all of its places with fewer
-    # differences are there, but for those that an earlier pass would have found. `ALL_FOUND` if
-    # none were left out.
+    numbers: Int32Array  # The columns of `column`; (n_candidates, NUMBERS).
+    # How many disjoint seeds of each read have kept all their matches: all of its places with fewer
+    # differences are there, except those that an earlier pass would have found. `ALL_FOUND` if no
+    # match was left out.
     seeds_kept: ByteArray
 
 
@@ -117,7 +117,7 @@ def circle_of(circles: Int64Array, record: int) -> int:
 
 
 class Qualities(NamedTuple):
-    """The Phred qualities of the bases of a block, and what a base of each says."""
+    """The Phred qualities of the bases of a block, and the credit of a mismatch at each quality."""
 
     base_qualities: ByteArray  # Those of all reads, one after the other.
     # The credit of a base that differs, for each quality (`credits_of_qualities`).
@@ -125,7 +125,7 @@ class Qualities(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """What candidates are scored by: the reads, what they lie on, and what a difference costs."""
+    """The inputs of scoring: the reads, the reference, and the costs of differences."""
 
     reads: Reads
     target: Target
@@ -154,13 +154,13 @@ def aligned_part(table: Candidates, row: int) -> tuple[int, int]:
 
 @inline
 def prefetch_bases(codes: CodeArray, at: int, length: int) -> None:
-    """Have the memory fetch some codes, which are used a little later."""
+    """Prefetch some codes that are used a little later."""
     for place in range(at, at + length, CACHE_LINE):
         prefetch(codes, place)
 
 
 SHARED_PARTS: Final = 2
-"""Two alignments of a read are of two parts of it if they share less than one of so many of the
+"""Two alignments of a read are of two parts of it if they share less than one in this many of the
 bases of the shorter one."""
 
 Interval = tuple[int, int]
@@ -200,23 +200,23 @@ UNIT: Final = 64
 """The fractions of a point in which the scores of pairs are counted."""
 
 FARTHEST: Final = 30 * UNIT
-"""Placements that are so much worse, in units, weigh nothing."""
+"""Placements that are worse by more than this, in units, weigh nothing."""
 
 PHRED_OF_POINT: Final = 20 * float(np.log10(2.0))
-"""A factor of 4 on Phred's scale."""
+"""A factor of 4 on the Phred scale."""
 
 PHRED_OF_BASE: Final = 10 * float(np.log10(3.0))
-"""An error makes one of three bases."""
+"""A factor of 3 on the Phred scale: an error makes one of three bases."""
 
 HIGHEST_PHRED: Final = 33.0
-"""A base that differs says no more than this: the read may truly differ from the reference."""
+"""The most evidence of a mismatch, on the Phred scale: the read may truly differ there."""
 
 BEST_QUALITY: Final = 60
 """The best mapping quality."""
 
 
 def credits_of_qualities(costs: Costs) -> Int32Array:
-    """Return how much less than its cost a base that differs says, for each base quality."""
+    """Return how much weaker than its cost the evidence of a mismatch is, for each base quality."""
     phred = np.minimum(np.arange(256) + PHRED_OF_BASE, HIGHEST_PHRED)
     points = costs.match + costs.mismatch - phred / PHRED_OF_POINT
     credits: Int32Array = np.rint(points * UNIT).astype(np.int32)
@@ -225,7 +225,7 @@ def credits_of_qualities(costs: Costs) -> Int32Array:
 
 
 def likelihoods_of_scores() -> Float64Array:
-    """Return the odds of placements that are so many units worse than another."""
+    """Return the odds of a placement by how many units it is worse than another."""
     return np.asarray(2.0 ** (-np.arange(FARTHEST + 1) / (UNIT // 2)))
 
 
@@ -263,7 +263,7 @@ class FoundCandidates:
     def fill(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.
 
-        So many rows as `rescue_rows` are kept free after the candidates of each read.
+        `rescue_rows` rows are kept free after the candidates of each read.
         """
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
@@ -305,7 +305,7 @@ def fill_rows(
             numbers[filled, column.LEFT_SHIFT] = 0
             numbers[filled, column.RIGHT_SHIFT] = 0
             numbers[filled, column.GAPPED] = 0
-            # No flank may score more with gaps if the bounds of both together are their scores.
+            # No flank can score more with gaps if the bounds of both together equal their scores.
             numbers[filled, column.STATE] = (
                 EXACT if numbers[filled, column.BOUND] == score else UNGAPPED
             )

@@ -11,7 +11,7 @@ RECORD: Final = 1
 SEED_BEGIN: Final = 2
 SEED_BASES: Final = 3
 
-# The scores of both flanks beside it, and the bases of the read in the flanks' best parts.
+# The scores of both flanks next to it, and the bases of the read in the flanks' best parts.
 LEFT_SCORE: Final = 4
 LEFT_QUERY_BASES: Final = 5
 RIGHT_SCORE: Final = 6

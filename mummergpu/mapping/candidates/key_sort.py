@@ -10,14 +10,14 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 FEW_ROWS: Final = 64
-"""So many rows are sorted by comparing them; more of them by the digits of their keys."""
+"""The most rows that are sorted by comparison; more are sorted by the digits of their keys."""
 
 DIGIT_BITS: Final = 8
 DIGITS: Final = 1 << DIGIT_BITS
 
 
 class SortRoom(NamedTuple):
-    """Two columns to sort, with as much room again behind their rows; and a count of each digit."""
+    """Two columns to sort, with as much room again after their rows; and a count of each digit."""
 
     keys: Int64Array
     values: Int64Array
@@ -25,7 +25,7 @@ class SortRoom(NamedTuple):
 
 
 def new_sort_room(rows: int) -> SortRoom:
-    """Return room for so many rows."""
+    """Return room for `rows` rows."""
     keys, values = np.empty(2 * rows, dtype=np.int64), np.empty(2 * rows, dtype=np.int64)
     return SortRoom(keys, values, np.empty(DIGITS, dtype=np.int64))
 
@@ -36,7 +36,7 @@ def sort_by_key(room: SortRoom, count: int) -> None:
     keys, values = room.keys, room.values
     if count > FEW_ROWS:
         sort_by_digits(room, count)
-    # What is sorted by digits is nearly in order: few rows have the same key.
+    # Rows that were sorted by digits are nearly in order: few of them have the same key.
     for row in range(1, count):
         key, value = keys[row], values[row]
         place = row

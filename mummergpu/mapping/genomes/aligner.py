@@ -46,11 +46,11 @@ MapFunction = Callable[..., Iterable[Any]]
 
 _ANCHORS_OF_TASK: Final = 4096
 _CLUSTERS_OF_TASK: Final = 256
-"""What a thread does at a time: tasks are many, so that all threads end together."""
+"""The anchors and the clusters of a task: tasks are many, so that all threads end together."""
 
 _OPERATIONS_OF_ANCHOR: Final = 4
 _MIN_OPERATIONS: Final = 1 << 14
-"""How many operations there is room for at first."""
+"""The operations of each anchor, and besides them, that there is room for at first."""
 
 
 class GenomeAligner:
@@ -180,7 +180,7 @@ class GenomeAligner:
         targets: Targets,
         map_function: MapFunction,
     ) -> None:
-        """Find where each cluster may go on."""
+        """Find where each cluster may continue."""
         count = clusters.groups.size
 
         def find(first: int) -> None:
@@ -238,7 +238,7 @@ class GenomeAligner:
 
     @contextmanager
     def _extender(self, sequences: Sequences) -> Iterator[Extender]:
-        """Lend what extends alignments, in memory that no other thread has meanwhile."""
+        """Lend an extender whose memory no other thread uses meanwhile."""
         options = self._options
         try:
             scratch, matrix, operations = self._rooms.get_nowait()

@@ -24,7 +24,7 @@ from mummergpu.viterbi.whole.whole_matrix import MatrixScratch
 
 
 class Extender(NamedTuple):
-    """What extends alignments: the sequences, the scores, and memory of one thread."""
+    """The inputs of extending alignments: the sequences, the scores, and memory of one thread."""
 
     sequences: Sequences
     costs: Costs
@@ -40,21 +40,21 @@ FAR_OPERATIONS: Final = 1 << 18
 has."""
 
 _GAIN_OF_LONG_WINDOWS: Final = 3
-"""A long window must score at least one part in so many of what its bases would if all matched."""
+"""A long window must score at least one part in this many of a window without differences."""
 
 NO_TARGET: Final = -1
-"""In place of a cluster or an anchor: there is none."""
+"""The value of a cluster or an anchor if there is none."""
 
 
 @inline
 def is_reached(end: tuple[int, int], begin: tuple[int, int], extender: Extender) -> bool:
-    """Return whether an alignment goes from the end of a cluster to the begin of another one.
+    """Return whether an alignment goes from the end of a cluster to the beginning of another one.
 
-    It does so if extensions from both meet or leave no more than a break between them, and if what
-    they leave costs no more than a break of matches scores. Extensions that break try again with
-    the longest window: unlike others, they know where to go. What they go through must be worth
-    it: long gaps between bases that are much alike, and no long stretch of what is hardly alike,
-    which nucmer leaves out.
+    It does so if extensions from both meet or leave no more than a break between them, and if the
+    rest costs no more than a break of matches scores. Extensions that break try again with the
+    longest window: unlike others, they have a known target. The region that they cross must be
+    worth it: long gaps between similar bases are, a long dissimilar stretch is not, and nucmer
+    leaves it out.
     """
     query, reference = extender.sequences.query, extender.sequences.reference
     costs, window, scratch = extender.costs, extender.window, extender.scratch
@@ -101,8 +101,8 @@ def first_after(
 ) -> tuple[int, int]:
     """Return the first anchor of a cluster that ends after an end in both sequences.
 
-    The bases before the end are cut off: how many is returned, too. Both alignments of them match,
-    so it costs nothing where the one stops and the other begins.
+    The bases before the end are cut off, and their number is returned too. Both alignments match
+    them, so the place at which one stops and the other begins costs nothing.
     """
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
     lengths = anchors.lengths
@@ -126,17 +126,17 @@ FAR_DISTANCE: Final = 100_000
 
 
 class Targets(NamedTuple):
-    """Where each cluster may go on."""
+    """Where each cluster may continue."""
 
     clusters: Int64Array  # The cluster that may continue it, `NO_TARGET` for none.
     anchors: Int64Array  # The first anchor of that cluster which ends after this one ends.
     cuts: Int64Array  # How many of its first bases are cut off, because this cluster has them.
-    distances: Int64Array  # How far away it is: twice the longer gap less the shorter one.
+    distances: Int64Array  # How far away it is: twice the longer gap minus the shorter one.
     reached: BoolArray  # Whether an extension gets there before it breaks.
 
 
 def new_targets(count: int) -> Targets:
-    """Return targets of so many clusters, to be found."""
+    """Return targets of `count` clusters, to be found."""
     clusters = np.full(count, NO_TARGET, dtype=np.int64)
     anchors, cuts, distances = (np.zeros(count, dtype=np.int64) for _ in range(3))
     return Targets(clusters, anchors, cuts, distances, np.zeros(count, dtype=np.bool_))
@@ -155,7 +155,7 @@ class LinkedAnchors(NamedTuple):
 def find_targets(
     clusters: Clusters, bounds: Bounds, extender: Extender, first: int, end: int, targets: Targets
 ) -> None:
-    """Find where a range of clusters may go on, whose groups have bounds."""
+    """Find the targets of a range of clusters, whose groups have bounds."""
     offsets, anchors = clusters.offsets, clusters.anchors
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
     lengths, reached = anchors.lengths, targets.reached
@@ -190,7 +190,7 @@ def find_targets(
 def _next_close(
     clusters: Clusters, bounds: Bounds, cluster: int, extender: Extender
 ) -> tuple[int, int, int]:
-    """Return the cluster that may continue one by nucmer's rule, its anchor, and what is cut off.
+    """Return the cluster that may continue one by nucmer's rule, its anchor, and the bases cut off.
 
     It is the first one that lies near, or on a diagonal that is near enough for the gap between
     them; or else the nearest one, if that is nearer than the ends of the sequences.
@@ -229,9 +229,9 @@ def _next_close(
 def _next_on_diagonal(
     clusters: Clusters, cluster: int, ends: tuple[int, int], break_length: int
 ) -> tuple[int, int, int]:
-    """Return the next cluster near the diagonal on which one ends, its anchor, and what is cut off.
+    """Return the next cluster near the diagonal of one's end, its anchor, and the bases cut off.
 
-    An extension that gets so far would follow the alignment of that cluster all along.
+    An extension that reaches it would follow the alignment of that cluster all along.
     """
     groups, offsets, anchors = clusters.groups, clusters.offsets, clusters.anchors
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
@@ -278,7 +278,7 @@ def link_clusters(
 def _bound_by_targets(
     clusters: Clusters, targets: Targets, tails: Int64Array, break_length: int, bounds: Bounds
 ) -> None:
-    """Let alignments end before the cluster that they might have gone on with."""
+    """End alignments before the cluster that they might have continued with."""
     rows = np.flatnonzero(targets.clusters[tails] != NO_TARGET)
     rows = rows[_are_close(clusters, tails[rows], targets.anchors[tails[rows]], break_length)]
     anchors, cuts = targets.anchors[tails[rows]], targets.cuts[tails[rows]]
@@ -289,7 +289,7 @@ def _bound_by_targets(
 def _bound_by_sources(
     clusters: Clusters, sources: Int64Array, heads: Int64Array, break_length: int, bounds: Bounds
 ) -> None:
-    """Let alignments begin after the cluster that might have gone on with them."""
+    """Begin alignments after the cluster that might have continued with them."""
     rows = np.flatnonzero(sources != NO_TARGET)
     anchors = clusters.offsets[heads[rows]]
     rows = rows[_are_close(clusters, sources[rows], anchors, break_length)]
@@ -302,7 +302,7 @@ def _bound_by_sources(
 def _are_close(
     clusters: Clusters, sources: Int64Array, anchors: Int64Array, break_length: int
 ) -> BoolArray:
-    """Return whether the diagonals of clusters' ends and of anchors are so close.
+    """Return which diagonals of clusters' ends are within a break of those of anchors.
 
     An extension on one of them might otherwise follow the other alignment all along.
     """
@@ -334,8 +334,8 @@ def _follow_links(
 ) -> int:
     """Write the anchors of each alignment, its first and its last cluster; return their number.
 
-    `sources` receives the cluster that each one continues, `near` the nearest one with it as a
-    target if it continues none; `NO_TARGET` before.
+    `sources` receives the cluster that each one continues, and `near` the nearest one that has it
+    as a target if it continues none; both hold `NO_TARGET` before.
     """
     distances, reached = targets.distances, targets.reached
     rows, cuts, offsets = paths.rows, paths.cuts, paths.offsets
@@ -344,7 +344,7 @@ def _follow_links(
         if target == NO_TARGET:
             continue
         other = near[target]
-        # An anchor behind the first one has been passed by: nothing ends there.
+        # An anchor after the first one has been passed by: no alignment ends there.
         if targets.anchors[cluster] == cluster_offsets[target]:
             if other == NO_TARGET or distances[cluster] < distances[other]:
                 near[target] = cluster

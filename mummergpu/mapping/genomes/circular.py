@@ -1,7 +1,7 @@
-"""Alignments with circular records: each is aligned with twice, one copy behind the other.
+"""Alignments with circular records, of which two copies lie end to end.
 
-An alignment that goes on behind a record's last base goes on in the second copy. It is cut there,
-at the origin, into two pieces; what lies in the second copy alone is in the first one, too.
+An alignment that continues after a record's last base continues in the second copy. It is cut at
+the origin into two pieces; alignments that lie in the second copy alone are in the first one, too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Axis(NamedTuple):
 
     codes: CodeArray  # The codes with margins.
     # Where each record begins, without the margin, and its bases. A record that is not on the axis
-    # has none.
+    # has no bases.
     starts: Int64Array
     lengths: Int64Array
 
@@ -126,8 +126,8 @@ class CircularRecords:
     def folded(self, found: GenomeAlignments, simplify: bool) -> GenomeAlignments:
         """Return alignments with the positions of one copy.
 
-        What a piece in the second copy repeats is dropped, and what lies inside another alignment
-        if options say so.
+        An alignment of the first copy that ends where a piece in the second copy does is dropped.
+        If `simplify`, so are alignments that lie inside another one.
         """
         lengths = self._lengths[found.records]
         is_second = found.reference_starts >= lengths
@@ -170,7 +170,7 @@ def _cut(
     before = np.concatenate((operations[:at], sides[0]))
     behind = np.concatenate((sides[1], operations[at + 1 :]))
     is_match = [np.flatnonzero(side & 15 == MATCH_OPERATION) for side in (before, behind)]
-    # Pieces begin and end with pairs of bases; at the origin a gap belongs to none.
+    # Pieces begin and end with pairs of bases; a gap at the origin belongs to neither.
     pieces = [(before[: is_match[0][-1] + 1], query, position)] if is_match[0].size else []
     if is_match[1].size:
         skipped, kept = np.split(behind, is_match[1][:1])

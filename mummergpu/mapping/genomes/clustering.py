@@ -1,9 +1,9 @@
-"""Joins matches that lie close together: the sets of which clusters are chained.
+"""Joins matches that lie close together: the sets from which clusters are chained.
 
 Matches inside a repeat of which one sequence has more copies than the other are dropped first. The
-matches of a group ascend by their start in the query, and are read once. What may be joined with a
-match is looked for by diagonal: matches of the last bases are kept in lists by ranges of diagonals,
-and only the ranges that are near enough are looked at.
+matches of a group ascend by their start in the query, and are read once. Partners of a match are
+found by diagonal: matches of the last bases are kept in lists by ranges of diagonals, and only the
+ranges that are near enough are searched.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class JoinRoom(NamedTuple):
 
 
 _MILLION: Final = 1_000_000
-"""Shares are counted in millionths: code without numba takes no other numbers than whole ones."""
+"""Shares are counted in millionths: code without numba takes only whole numbers."""
 
 _MAX_RANGES: Final = 4
 """The most ranges on each side of a match's own that are looked at."""
@@ -50,7 +50,7 @@ _MAX_DIFFERENCE: Final = 1 << 40
 DROPPED: Final = 0
 _KEPT: Final = 1
 _DOUBTED: Final = 2
-"""What is known of a match: a doubted one lies in a repeat with another one as long as itself."""
+"""The states of a match: a doubted one lies in a repeat with another one of the same length."""
 
 _MIN_LISTS: Final = 8
 _LISTS_IN_CACHE: Final = 1 << 16
@@ -60,10 +60,10 @@ _MATCHES_OF_LIST: Final = 32
 def cluster_rule(
     max_gap: int, diagonal_difference: int, diagonal_factor: float, min_bases: int
 ) -> ClusterRule:
-    """Return how matches are joined (`options.ClusterOptions`)."""
+    """Return the rule by which matches are joined (`options.ClusterOptions`)."""
     millionths = round(diagonal_factor * _MILLION)
     widest = min(max(diagonal_difference, millionths * max_gap // _MILLION), _MAX_DIFFERENCE)
-    # Matches of a range so narrow are all joined with each other while they are near.
+    # Matches of a range this narrow are all joined with each other while they are near.
     width = min(diagonal_difference, _MAX_DIFFERENCE) + 1
     ranges = -(-widest // width)
     if ranges > _MAX_RANGES:
@@ -73,7 +73,7 @@ def cluster_rule(
 
 @inline
 def lists_for(count: int) -> int:
-    """Return how many lists so many matches are kept in: a power of two.
+    """Return how many lists `count` matches are kept in: a power of two.
 
     The lists stay in a processor's cache, unless the matches of a list became too many.
     """
@@ -85,7 +85,7 @@ def lists_for(count: int) -> int:
 
 @jit
 def list_count(count: int) -> int:
-    """Return how many lists joining needs for so many matches: those of the largest group."""
+    """Return how many lists joining needs for `count` matches: those of the largest group."""
     return lists_for(count)
 
 
@@ -100,10 +100,10 @@ def join_groups(
     room: JoinRoom,
     rows: Int64Array,
 ) -> int:
-    """Join the matches of some groups but those inside a repeat; return how many are left.
+    """Join the matches of some groups except those inside a repeat; return how many are left.
 
-    What is left is written to `rows`, to whose indices the sets of the room refer; `known` is
-    memory for each match of a group.
+    Those left are written to `rows`, to whose indices the sets of the room refer; `known` is memory
+    for each match of a group.
     """
     count = 0
     for group in range(first, end):
@@ -177,7 +177,7 @@ def list_sets(
             starts[count] = filled
             count += 1
             filled += sizes[root]
-            # From here on it is where the next match is written, and one more.
+            # From here on this is the index of the next match to write, plus one.
             sizes[root] = starts[count - 1] + 1
         members[sizes[root] - 1] = rows[number]
         sizes[root] += 1
@@ -217,9 +217,9 @@ def _join_with_range(
     room: JoinRoom,
     mask: int,
 ) -> None:
-    """Join a match with those before it in a range of diagonals; forget those that are too far.
+    """Join a match with those before it in a range of diagonals; unlist those that are too far.
 
-    The query is read forwards: what is too far from this match is too far from all later ones.
+    The query is read forwards: matches too far from this one are too far from all later ones.
     """
     query_starts, reference_starts = matches.query_starts, matches.reference_starts
     sets, following, lists = room.sets, room.following, room.lists
@@ -253,7 +253,7 @@ def _join_with_range(
 
 @inline
 def _set_of(sets: Int64Array, number: int) -> int:
-    """Return the first match of the set of a match, and shorten the way to it."""
+    """Return the first match of the set of a match, and shorten the path to it."""
     while sets[number] != number:
         sets[number] = sets[sets[number]]
         number = sets[number]
@@ -266,8 +266,8 @@ def drop_inner_matches(
 ) -> None:
     """Drop the matches that lie inside a repeat and begin where another one does.
 
-    If one sequence has more copies of a unit than the other, only the first and the last of the
-    matches between them say something. Copies of a unit follow each other: a match that is shifted
+    If one sequence has more copies of a unit than the other, only the first and the last of their
+    matches are informative. Copies of a unit follow each other: a match that is shifted
     from another one by at most its length repeats what it is shifted by, up to its end. One that is
     shifted further is that of a repeat at both ends of the longer one, and stays, unless it lies
     among such copies. (MUMmer's mgaps drops it.)
@@ -331,7 +331,7 @@ def _drop_one(
 ) -> None:
     """Drop the shorter one of two matches that overlap in a repeat.
 
-    If they are as long as each other, the earlier one goes if it is the second of three.
+    If they are equally long, the earlier one goes if it is the second of three.
     """
     length, other_length = lengths[begin + row], lengths[begin + other]
     if known[other] == DROPPED or overlap < min(length, other_length) // 2:

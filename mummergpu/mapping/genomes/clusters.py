@@ -3,7 +3,7 @@
 The rule is that of MUMmer's mgaps. Matches are joined if few bases of the query lie between them
 and their diagonals differ little; of all that are joined in this way, the chain of matches with the
 best score is a cluster: the sum of their lengths, less their overlaps and the differences of their
-diagonals. What is left over is joined and chained again.
+diagonals. The remaining matches are joined and chained again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mummergpu.runtime.jit import inline, jit
 MapFunction = Callable[..., Iterable[Any]]
 
 _MATCHES_OF_TASK: Final = 1 << 14
-"""What a thread does at a time: small groups and sets together, a large one alone."""
+"""The matches of a task: small groups and sets together, a large one alone."""
 
 
 MAX_PREDECESSORS: Final = 4096
@@ -49,7 +49,7 @@ class Clusters(NamedTuple):
     groups: Int64Array  # The number of the group of matches that each cluster is from.
     # Where the anchors of each cluster begin, and where the last ones end; (n_clusters + 1,).
     offsets: Int64Array
-    anchors: Anchors  # Matches, of which what overlaps the anchor before is cut off.
+    anchors: Anchors  # Matches, without the bases that overlap the anchor before.
 
 
 class MatchSets(NamedTuple):
@@ -80,13 +80,13 @@ class ChainColumns(NamedTuple):
 class SetRoom(NamedTuple):
     """Memory for the matches of a set."""
 
-    # The matches of the sets that are left of it, what `list_sets` lists, and where these begin.
+    # The matches of the sets that are left of it, the output of `list_sets`, and where these begin.
     rows: Int64Array
     listed: Int64Array
     starts: Int64Array
     chains: ChainColumns  # The chains of one of them.
-    join: JoinRoom  # What joining needs.
-    # What `measure_sets` needs.
+    join: JoinRoom  # The memory of joining.
+    # The memory of `measure_sets`.
     bases: Int64Array
     sizes: Int64Array
 
@@ -103,9 +103,9 @@ def find_clusters(
     clusters of a group ascend by their start in the reference, then in the query.
 
     Joining takes time in proportion to the matches, and for each match to those of the ranges of
-    diagonals beside its own that begin in its last bases and are not joined with it. Chaining takes
-    a step for each match of a set, and each that it may follow (`MAX_PREDECESSORS` at most), and
-    does that again with what a chain leaves of its set.
+    diagonals next to its own that begin in its last bases and are not joined with it. Chaining
+    takes a step for each match of a set, and each that it may follow (`MAX_PREDECESSORS` at most),
+    and is repeated with the matches that a chain leaves of its set.
     """
     # No gap is longer than the last match is far from the first base.
     max_gap = min(options.max_gap, int(matches.query_starts.max(initial=0)))
@@ -174,13 +174,13 @@ def _join_groups(
 
 
 def _new_join_room(count: int, largest: int) -> JoinRoom:
-    """Return memory to join so many matches; the largest group or set has `largest`."""
+    """Return memory to join `count` matches; the largest group or set has `largest`."""
     lists = np.empty(list_count(largest), dtype=np.int64)
     return JoinRoom(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), lists)
 
 
 def _new_room(most: int) -> SetRoom:
-    """Return memory for sets of so many matches."""
+    """Return memory for sets of `most` matches."""
     numbers = [np.empty(most, dtype=np.int64) for _ in range(9)]
     chains = ChainColumns(numbers[3], numbers[4], numbers[5], numbers[6])
     join = _new_join_room(most, most)
@@ -200,8 +200,8 @@ def chain_sets(
 ) -> int:
     """Take the clusters out of a range of sets; return how many there are.
 
-    The chain with the best score is a cluster, if it has enough bases. What is left of the set is
-    joined again, and each set of that is chained again. The anchors are written behind each other
+    The chain with the best score is a cluster, if it has enough bases. The rest of the set is
+    joined again, and each set of that is chained again. The anchors are written one after the other
     from where the matches of the first set begin.
     """
     offsets, min_bases = sets.offsets, rule.min_bases
@@ -248,8 +248,8 @@ def _best_chain(
         query_start, reference_start = query_starts[row], reference_starts[row]
         score, source = length, NONE
         other = number - 1
-        # No chain before is better than the highest of them, and nothing is added but the length;
-        # and none is near enough if that which reaches furthest is not.
+        # No chain before is better than the highest of them, and only the length is added; none is
+        # near enough if the one that reaches furthest is not.
         while (
             other >= begin
             and number - other <= MAX_PREDECESSORS
@@ -333,7 +333,7 @@ def _take_chain(
 
 @inline
 def _compact(rows: Int64Array, begin: int, end: int) -> int:
-    """Move the matches of a range together that are left; return where they end."""
+    """Move the remaining matches of a range together; return where they end."""
     filled = begin
     for number in range(begin, end):
         if rows[number] != NONE:

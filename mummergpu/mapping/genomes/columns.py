@@ -11,7 +11,7 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.codes import CodeArray
 
 NONE: Final = -1
-"""In place of the number of a match: there is none."""
+"""The number of a match if there is none."""
 
 
 class Anchors(NamedTuple):

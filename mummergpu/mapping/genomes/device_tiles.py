@@ -1,4 +1,4 @@
-"""Has a device align the tiles between anchors, where there are so many that this is faster."""
+"""Aligns the tiles between anchors on a device, where they are enough for that to be faster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TileAligner = Callable[[ByteArray, ByteArray, TileSet], AlignedTiles | None]
 class ReadyTiles(NamedTuple):
     """Tiles that are aligned already."""
 
-    # The number of the tile behind each anchor, `NOT_READY` for none; nothing if none is aligned;
+    # The number of the tile after each anchor, `NOT_READY` for none; empty if no tile is aligned;
     # (n_anchors,).
     numbers: Int64Array
     # Where the operations of each tile begin, and where the last ones end; (n_tiles + 1,).
@@ -33,13 +33,13 @@ class ReadyTiles(NamedTuple):
 
 
 MIN_CELLS: Final = 1 << 36
-"""With fewer cells, processors are sooner done than a device: they compute narrow bands."""
+"""With fewer cells, processors finish before a device: they compute narrow bands."""
 
 NOT_READY: Final = -1
 
 
 def no_tiles() -> ReadyTiles:
-    """Return that no tile is aligned yet."""
+    """Return no aligned tiles."""
     none = np.empty(0, dtype=np.int64)
     return ReadyTiles(none, np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint32))
 
@@ -47,7 +47,7 @@ def no_tiles() -> ReadyTiles:
 def align_tiles_ahead(
     linked: LinkedAnchors, sequences: Sequences, costs: Costs, align: TileAligner
 ) -> ReadyTiles:
-    """Align the tiles between anchors of which the matrix is needed, if they are many."""
+    """Align the tiles between anchors that need their matrix, if they are many."""
     total = int(linked.offsets[-1])
     anchors = np.empty(total, dtype=np.int64)
     count = list_tiles(linked.offsets, linked.anchors, sequences, costs, anchors)
@@ -73,7 +73,7 @@ def align_tiles_ahead(
 def list_tiles(
     offsets: Int64Array, anchors: Anchors, sequences: Sequences, costs: Costs, found: Int64Array
 ) -> int:
-    """List the anchors behind which there is a tile that needs its matrix; return how many."""
+    """List the anchors before a tile that needs its matrix; return how many."""
     query_starts, reference_starts = anchors.query_starts, anchors.reference_starts
     lengths, query, reference = anchors.lengths, sequences.query, sequences.reference
     end = 0

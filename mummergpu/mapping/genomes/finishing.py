@@ -1,4 +1,4 @@
-"""Makes columns of traced alignments: gaps go to the left, and differences are counted."""
+"""Makes columns of traced alignments: gaps move to the left, and differences are counted."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def finish_alignments(
     intervals = Intervals(
         ends.query_begins, ends.query_ends, ends.reference_begins, ends.reference_ends
     )
-    # What lies inside another alignment goes first, so that the rest is done for those that stay.
+    # Alignments inside another one go first, so that the rest is done only for those that stay.
     choose = not_contained if options.simplify else not_repeated
     keep = np.flatnonzero(choose(groups, intervals))
     groups, kept = groups[keep], Intervals._make(extent[keep] for extent in intervals)
@@ -142,7 +142,7 @@ def finish_alignments(
 
     traced = _Traced(kept.query_begins, kept.reference_begins, begins, operations)
     costs = options.costs
-    # Gaps go to the leftmost of equal places, which may join operations: counts become less.
+    # Gaps go to the leftmost of equal places, which may join operations: the counts may fall.
     in_parts(lambda first, end: _align_each_left(traced, counts, sequences, costs, first, end))
     offsets = np.concatenate(([0], np.cumsum(counts)))
     cigars = operations[np.repeat(begins - offsets[:-1], counts) + np.arange(offsets[-1])]

@@ -2,8 +2,8 @@
 
 Two kinds of other places count. Those that are among the alignments of the query are known, with
 their scores. But matches that are unique in the reference find no place of several equal ones, and
-are unique on one strand only; so of places that may have been missed, the reference tells: the
-share of its words at the place that occur nowhere else, on neither strand, is by how much the
+are unique on one strand only. So places that may have been missed are estimated from the reference:
+the share of its words at the place that occur nowhere else, on either strand, shows by how much the
 place differs from its nearest copy. The more of these differences there are for each one that the
 query has, the less likely it is that the query belongs to a copy.
 """
@@ -28,7 +28,7 @@ BEST_QUALITY: Final = 60
 """The highest quality, as in minimap2 and bwa mem."""
 
 MAX_ERROR: Final = 0.3
-"""An alignment that is likelier wrong than that is one of several, and has a quality of 0."""
+"""An alignment that is likelier wrong than this is one of several, and has a quality of 0."""
 
 COPY_QUALITY: Final = 20.0
 """The quality if the query has as many differences as the nearest copy of the place."""
@@ -38,7 +38,7 @@ WORD_BASES: Final = 24
 
 WORD_STEP: Final = 16
 MAX_WORDS: Final = 1 << 21
-"""One word of so many positions is looked at, and of large references no more than so many."""
+"""One word in `WORD_STEP` positions is looked at, and about `MAX_WORDS` of a large reference."""
 
 _SLICE_BASES: Final = 1 << 20
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -87,7 +87,7 @@ class MappingQualities:
         first = np.searchsorted(places, starts + columns.reference_starts)
         last_starts = starts + columns.reference_ends - WORD_BASES
         end = np.maximum(first, np.searchsorted(places, last_starts, side="right"))
-        # As if there were one word more, which is unique with a chance of one half.
+        # As if there were one more word, which is unique with a probability of one half.
         repeated = end - first - (unique_before[end] - unique_before[first]) + 0.5
         differences = -np.log(repeated / (end - first + 1)) / WORD_BASES * columns.columns_of_each
         copies = 10 ** (-COPY_QUALITY / 10 * differences / (columns.errors + 1))

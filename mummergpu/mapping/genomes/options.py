@@ -33,8 +33,8 @@ for the first one."""
 
 GAPS_OF_DIFFERENCES: Final = (16, 1)
 """The gap open and extension penalties that find the differences of genomes best: about the odds of
-a gap beside those of a substitution, in genomes that differ in some percent of their bases. Those
-of nucmer split long gaps."""
+a gap relative to those of a substitution, in genomes that differ in some percent of their bases.
+Those of nucmer split long gaps."""
 
 
 def costs_of_gaps(
@@ -42,7 +42,7 @@ def costs_of_gaps(
 ) -> Costs:
     """Return nucmer's scores with other gap penalties, None for the default ones.
 
-    These are `GAPS_OF_DIFFERENCES` if `formats`, what is written, has VCF and no .delta, and else
+    These are `GAPS_OF_DIFFERENCES` if `formats`, those of the output, has VCF and no .delta, else
     nucmer's. `OptionError` is raised if a number is too large, or no base of a gap costs anything.
     """
     usual = NUCMER_COSTS.deletion_open, NUCMER_COSTS.deletion_extend
@@ -104,7 +104,7 @@ class GenomeOptions:
     clusters : ClusterOptions
         Which matches form a cluster.
     break_length : int
-        An alignment is extended until it gets no better for so many bases, counted in both
+        An alignment is extended until it gets no better for this many bases, counted in both
         sequences together.
     extend : bool
         Whether alignments are extended beyond clusters at all.
@@ -114,8 +114,8 @@ class GenomeOptions:
     costs : Costs
         The scores of alignments.
     circular : sequence of str
-        The names of circular records of the reference, behind whose last bases alignments go on at
-        the first; ``all`` for all records.
+        The names of circular records of the reference, after whose last bases alignments continue
+        at the first; ``all`` for all records.
     """
 
     clusters: ClusterOptions = field(default_factory=ClusterOptions)

@@ -1,4 +1,4 @@
-"""Finds out how alignments overlap: which contain others, compete with others, cover a genome."""
+"""Finds how alignments overlap: which contain others, compete with others, cover a genome."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def find_rivals(
     scores, the first is the best; an alignment that competes with none has its own number.
     `begins` and `ends` are on the forward strand of the query.
 
-    The best alignment of a query is primary. One that has hardly any bases of a better one is
-    supplementary: it goes on with the query somewhere else. All others are secondary.
+    The best alignment of a query is primary. One that shares hardly any bases with a better one is
+    supplementary: it continues the query somewhere else. All others are secondary.
     """
     order = np.lexsort((np.arange(scores.size), -scores, queries))
     better = np.arange(scores.size)
@@ -101,9 +101,9 @@ def _find_better(
     room: tuple[Int64Array, Int64Array],
     better: Int64Array,
 ) -> None:
-    """Find what each alignment competes with, in the order of their scores."""
-    # None of those that compete with none lies inside another one, and so they ascend by their
-    # ends as by their begins.
+    """Find the better alignment that each one competes with, in the order of their scores."""
+    # Of those that compete with none, none lies inside another one, so they ascend by their ends as
+    # well as by their begins.
     free, places = room
     count, query = 0, -1
     for place in range(order.size):
@@ -140,7 +140,7 @@ def _find_better(
 
 
 MAX_OVERLAP: Final = 0.75
-"""Two alignments of which one lies in the other with a larger share are not both taken."""
+"""Two alignments are not both taken if one lies in the other with a larger share."""
 
 
 def map_one_to_one(
@@ -152,7 +152,7 @@ def map_one_to_one(
 
     The rule is that of MUMmer's delta-filter: of the alignments of a sequence, those are taken that
     together have the most bases, each counted with the square of its alignment's identity, and
-    those of an overlap only once. What is taken for the reference and for the query is mapped one
+    those of an overlap only once. Alignments taken for both the reference and the query are one
     to one. `reference` and `query` are the sequence of each alignment, and where it begins and ends
     there, on the forward strand.
     """

@@ -32,7 +32,7 @@ from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, align_whole, fits_ma
 
 
 class TracedEnds(NamedTuple):
-    """Where alignments begin and end: the columns of what is traced."""
+    """Where traced alignments begin and end, as columns."""
 
     operation_begins: Int64Array  # Where the operations of each begin.
     # Its first base in both sequences.
@@ -60,7 +60,7 @@ def trace_anchors(
     state: Int64Array,
     ends: TracedEnds,
 ) -> bool:
-    """Trace a range of anchors, and what lies between each and the next one of its alignment.
+    """Trace a range of anchors, and the tile between each and the next one of its alignment.
 
     Returns whether the range is finished; if not, `operations` has become too short. The state has
     the next anchor, its alignment, and how many operations there are; it is brought up to date.
@@ -179,10 +179,10 @@ def _copy_tile(ready: ReadyTiles, tile: int, operations: OperationArray, filled:
 def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, filled: int) -> int:
     """Write the operations between two anchors; return how many there are, or `NO_ROOM`.
 
-    A long tile is shortened from both corners, as far as the sequences agree: what is left in the
-    middle is small, and all that needs a matrix at first. If it is too much for one, it is
-    shortened once more, with the longest window (as `chaining.find_targets` found that it can be).
-    Beside the score of this alignment few cells of the whole tile matter; these are computed.
+    A long tile is shortened from both corners, as far as the sequences agree, so that only a small
+    middle needs a matrix. If that is too large for one, it is shortened once more, with the longest
+    window (`chaining.find_targets` has found that it can be). Given the score of this alignment,
+    few cells of the whole tile matter; these are computed.
     """
     query, reference = extender.sequences.query, extender.sequences.reference
     costs, window, scratch = extender.costs, extender.window, extender.scratch
@@ -209,7 +209,7 @@ def _trace_tile(tile: Tile, extender: Extender, operations: OperationArray, fill
         used, reference_used, more = extend_until_drop(
             query, reference, _from_the_end(rest), costs, reach, scratch, far_operations, far_count
         )
-        # What the other corner has no room for is left to the matrix.
+        # The matrix takes the part that the other corner has no room for.
         if more == NO_ROOM:
             break
         far_count += more

@@ -27,8 +27,7 @@ EndToEnd = Callable[[CodeArray, CodeArray], tuple[int, OperationArray]]
 operations, as `device_matrix.DeviceMatrix.align` does."""
 
 CheckSizes = Callable[[int, int], str | None]
-"""Returns what is wrong with a matrix of so many bases of a query and of the reference, if anything
-is."""
+"""Returns what is wrong with a matrix of a query and a reference of these lengths, or None."""
 
 _Found = tuple[int, int, int, OperationArray]
 """A query, a record of the reference, the score and the operations."""
@@ -157,7 +156,7 @@ class WholeAligner:
 
 
 def _between_gaps(path: OperationArray) -> tuple[int, int]:
-    """Return the first and the last match of a path; the first lies behind if there is none."""
+    """Return the first and the last match of a path; the first is past the end if there is none."""
     matches = np.flatnonzero(path & 15 == MATCH_OPERATION)
     return (int(matches[0]), int(matches[-1])) if matches.size else (1, 0)
 

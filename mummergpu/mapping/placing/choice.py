@@ -73,12 +73,12 @@ def mix(name_hash: np.uint64, one: int, other: int) -> np.uint64:
 
 MIN_SCORE_OF_MATE: Final = 19
 """The least score of a read that forms a proper pair with its mate, and of another place that is
-told of (`Choices.second_scores`): every read fits some place beside its mate a little. bwa mem has
+reported (`Choices.second_scores`): every read fits some place near its mate a little. bwa mem has
 both."""
 
 
 class Choices(NamedTuple):
-    """What is chosen for each read of a block."""
+    """The choice for each read of a block."""
 
     candidates: Int64Array  # The candidate, or -1.
     qualities: ByteArray  # Its mapping quality.
@@ -147,8 +147,8 @@ def best_pair(
 ) -> tuple[int, int, int]:
     """Return the best proper pair of a read and the next one, and their score in fixed point.
 
-    It is -1, -1 and `score_to_beat` if there is none of so many units; `other_best` are those of
-    the second mate's best candidate.
+    It is -1, -1 and `score_to_beat` if no pair scores as much; `other_best` is the score of the
+    second mate's best candidate.
     """
     scoring, pairing, table = placing
     length, other_length = read_length(scoring.reads, read), read_length(scoring.reads, read + 1)
@@ -157,7 +157,7 @@ def best_pair(
     pair_score, rank = as_int64(score_to_beat), np.uint64(0)
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         score_fixed = score_fixed_of(table, row)
-        # Even the best candidate of the mate would not make up for what is missing.
+        # Even the best candidate of the mate would not make up the difference.
         if score_fixed + other_best < pair_score or not is_eligible(
             table, row, length, costs, min_score
         ):
@@ -268,7 +268,7 @@ def map_templates(
 ) -> None:
     """Choose a placement and a mapping quality for each read.
 
-    The table is what `candidate_search.find_candidates` wrote; scores with gaps are set, and the
+    The table is the output of `candidate_search.find_candidates`; scores with gaps are set, and the
     candidates of rescued mates are added.
     """
     scratch, tops, margin = room.scratch, room.tops, limits.margin

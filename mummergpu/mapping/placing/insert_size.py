@@ -24,52 +24,56 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit
 
 MOST_TOLD: Final = 1e6
-"""What a user tells of sizes is less, in bases."""
+"""All sizes and deviations that a user gives must be below this, in bases."""
 
 MIN_PAIRS: Final = 25
 """The fewest pairs from which sizes are estimated."""
 
 MAX_BASES: Final = 10_000
-"""Larger sizes do not count (as bwa mem has it): mates so far apart, as those of chimeras are, say
+"""Larger sizes do not count (as in bwa mem): mates this far apart, as those of chimeras are, say
 nothing about templates, and mates would be looked for in windows as wide."""
 
 OUTLIER_RANGES: Final = 2.0
-"""Sizes so many interquartile ranges beyond a quartile do not count for mean and deviation."""
+"""Sizes more than this many interquartile ranges beyond a quartile do not count for mean and
+deviation."""
 
 PROPER_RANGES: Final = 3.0
 PROPER_DEVIATIONS: Final = 4.0
-"""A proper pair is within so many interquartile ranges of the quartiles, or within so many standard
-deviations of the mean, whichever is wider (as bwa mem has it)."""
+"""A proper pair is within `PROPER_RANGES` interquartile ranges of the quartiles, or within
+`PROPER_DEVIATIONS` standard deviations of the mean, whichever is wider (as in bwa mem)."""
 
 SHARE_OF_BELL: Final = 0.01
 MOST_BELLS: Final = 8
-"""Where so many of the pairs lie close together beside the others, they are a bell of their own, of
-which there are at most so many."""
+"""If at least `SHARE_OF_BELL` of the pairs lie close together outside the other bells, they are a
+bell of their own; there are at most `MOST_BELLS`, the first included."""
 
 SHARE_OF_BELLS: Final = 0.95
 WIDTH_OF_BELLS: Final = 0.5
-"""Bells alone tell the sizes if so many of the pairs lie in them, and they have less than so many
-of the bases of what would be one bell."""
+"""Bells alone describe the sizes if at least `SHARE_OF_BELLS` of the pairs lie in them, and if they
+are together less than `WIDTH_OF_BELLS` as wide as a single bell of all sizes."""
 
 BELL_BASES: Final = 16
 BELL_SHARE: Final = 0.125
-"""Sizes lie close together that differ by so many bases and by this part of the smallest one."""
+"""Sizes are close together if they differ by less than `BELL_BASES` plus `BELL_SHARE` of the
+smallest one."""
 
 DENSITY_OF_BELL: Final = 1.35
-"""In the window of a bell, sizes are so many times as dense as in that and one as wide on either
-side. Sizes that lie everywhere, as those of chimeras in a small genome do, are no bell."""
+"""Sizes in the window of a bell are at least this many times as dense as in it and a window as wide
+on either side, taken together. Sizes that lie everywhere, as those of chimeras in a small genome
+do, are no bell."""
 
 WIDE_MEAN: Final = 400.0
 WIDE_DEVIATIONS: Final = 0.375
 WIDE_MAX: Final = 1000
-"""Where too few pairs are well placed, proper ones have at most so many bases (minimap2: 800), or
-twice the median of the few, which is the mean if there are any, with so many deviations."""
+"""If too few pairs are placed well, the mean is the median of the few, or `WIDE_MEAN` if there are
+none, and the deviation is `WIDE_DEVIATIONS` of it. Proper pairs have at most `WIDE_MAX` bases
+(minimap2: 800), or twice the mean if that is more."""
 
 ENOUGH_PAIRS: Final = 256
-"""So many well placed pairs tell the sizes of a library."""
+"""The well placed pairs of one orientation that suffice to know the sizes of a library."""
 
 PAIR_POINTS: Final = 0.721
-"""The points of the logarithm of a probability: ``1 / ln 4``, as a point is a factor of 4."""
+"""The points of a natural logarithm of a probability: ``1 / ln 4``, as a point is a factor of 4."""
 
 FARTHEST_DEVIATIONS: Final = 7.0
 """Sizes farther from the mean are as unlikely as mates that are not a pair."""
@@ -82,7 +86,7 @@ BARELY_PLACED: Final = 1
 
 ORIENTATIONS: Final = ("fr", "rf", "ff", "rr")
 """How the mates of a library lie to each other: facing each other; back to back; on one strand with
-the first mate in front, or behind."""
+the first mate upstream, or downstream."""
 
 TURNS: Final = (0b00, 0b11, 0b10, 0b01)
 """Which mates of each orientation face each other when they are turned: the bit of each mate."""
@@ -112,7 +116,7 @@ class InsertSizes:
     share : float
         The pairs of such a bell, for each one of the first bell.
     is_wide : bool
-        Whether too few pairs tell the sizes, so that these are all that are usual.
+        Whether there were too few pairs to estimate the sizes, so that these are all usual ones.
     """
 
     mean: float
@@ -224,7 +228,7 @@ def with_bells(first: InsertSizes, sizes: Int64Array) -> InsertSizes:
 def _with_others(
     first: InsertSizes, pairs: int, others: list[tuple[InsertSizes, int]]
 ) -> InsertSizes:
-    """Return a bell of so many pairs with others."""
+    """Return a bell of `pairs` pairs with other bells."""
     shares = [min(1.0, count / max(1, pairs)) for _, count in others]
     bells = [replace(bell, share=one) for (bell, _), one in zip(others, shares, strict=True)]
     return replace(first, others=tuple(bells))
@@ -270,7 +274,7 @@ def sizes_of_library(
             int((measured[SIZE, _are_of(measured, quality, kind)] <= MAX_BASES).sum())
             for kind in ORIENTATIONS
         ]
-        # Of equally many, those that face each other.
+        # Of equally many, the orientation whose mates face each other.
         name = orientation or ORIENTATIONS[int(np.argmax(counts))]
         sizes = measured[SIZE, _are_of(measured, quality, name)]
         if (found := estimate_insert_sizes(sizes)) is not None:
@@ -286,14 +290,14 @@ def sizes_of_library(
 
 
 def _are_of(measured: Int64Array, quality: int, orientation: str) -> BoolArray:
-    """Return which templates are placed so well and have an orientation."""
+    """Return which templates have at least this mapping quality, and this orientation."""
     kind = ORIENTATIONS.index(orientation)
     wanted: BoolArray = (measured[QUALITY] >= quality) & (measured[ORIENTATION] == kind)
     return wanted
 
 
 def is_enough(measured: Int64Array) -> bool:
-    """Return whether more pairs would tell no more about the sizes of a library."""
+    """Return whether there are enough pairs to know the sizes of a library."""
     counts = np.bincount(measured[ORIENTATION, measured[QUALITY] >= WELL_PLACED])
     return bool(counts.max(initial=0) >= ENOUGH_PAIRS)
 
@@ -305,7 +309,7 @@ class Libraries:
     Attributes
     ----------
     sizes : tuple of InsertSizes or None
-        Those of all reads; or of each read group, and behind these of each file or pair of files,
+        Those of all reads; or of each read group, and after these of each file or pair of files,
         for reads without one. None if no pairs are proper.
     groups : tuple of bytes
         The IDs of the read groups.
@@ -317,7 +321,7 @@ class Libraries:
 
 @frozen
 class PairSizes:
-    """What the sizes of libraries mean for the compiled functions."""
+    """The sizes of libraries, as compiled functions take them."""
 
     libraries: Libraries  # The distributions.
     # Of each library, in the order of the fields of `Pairing`: the least and the largest size with
@@ -361,7 +365,7 @@ class PairSizes:
         return found[:1] if (found[:1] == found).all() else found
 
     def pairing(self, paired: bool, libraries: Int64Array | None = None) -> Pairing:
-        """Return what compiled functions know about templates of these libraries."""
+        """Return the facts about templates of these libraries for compiled functions."""
         mates, rescue_rows = (2, RESCUE_ROWS) if paired else (1, 0)
         own = np.zeros(1, dtype=np.int64) if libraries is None else libraries
         mixed = own if own.size > 1 else own[:0]
@@ -373,7 +377,7 @@ class PairSizes:
         )
 
     def reverse_complemented(self, blocks: Iterator[ReadBlock]) -> Iterator[ReadBlock]:
-        """Yield blocks whose mates face each other; those that do not are turned around."""
+        """Yield blocks whose mates face each other; those that do not are reverse-complemented."""
         turns = self.numbers[:, -1]
         if not turns.any():
             yield from blocks

@@ -11,7 +11,7 @@ that the reference lacks. So the quality is that of a larger error:
     -10 log10(error * doubt_of(length) + (copies / expected copies)**2)
 
 The constants of the doubt were set with the simulated reads of docs/mapping-benchmarks.md, which
-have variants: its tables count the reads of each quality that are wrong, beside bwa mem's.
+have variants: its tables count the reads of each quality that are wrong, next to bwa mem's.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Odds(NamedTuple):
 
 DOUBTFUL_LENGTH: Final = 70.0
 MAX_PAIRED_DOUBT: Final = 2.85
-"""How many times likelier an error is than scores say, since they do not know the variants that
-make one copy of a repeat look like another: twice for a proper pair of reads of so many bases, more
-for shorter ones, but not more than that, which reads of 51 bases have. Both were set by hand."""
+"""How many times likelier an error is than scores say, which ignore the variants that make one copy
+of a repeat look like another: twice for a proper pair of reads of `DOUBTFUL_LENGTH` bases, more for
+shorter ones, but at most this, which reads of 51 bases have. Both were set by hand."""
 
 UNSUPPORTED_DOUBT: Final = 35.0
 FULL_DOUBT_LENGTH: Final = 50.0
@@ -65,26 +65,26 @@ pairs at 36 bases, where many have no better lead."""
 REPEAT_SIMILARITY_SHIFT: Final = 2
 REPEAT_COPIES: Final = 30.0
 REPEAT_BASES: Final = 750.0
-"""A read of a family of so many equal copies is expected to fit one more that the reference lacks;
-without the support of a mate, of copies with so many bases of the read: the longer a read that
-copies share, the younger they are. Such copies come from pairs of others, so their number grows
-with the square. A placement that is worse counts as a part of a copy: the fourth root of its
+"""A read of a family of `REPEAT_COPIES` equal copies is expected to fit one more that the reference
+lacks; without a mate's support, of copies with `REPEAT_BASES` bases of the read: the longer a read
+that copies share, the younger they are. Such copies come from pairs of others, so their number
+grows with the square. A placement that is worse counts as a part of a copy: the fourth root of its
 weight, so its score is shifted. All three were set by hand: 30 copies of a pair are 7.5 of a single
 read of 100 bases."""
 
 MAX_ERROR: Final = 0.3
 MAX_DOUBTED_ERROR: Final = 0.8
-"""A placement that is likelier wrong than that, as scores say or as that is doubted, is one of
+"""A placement that is likelier wrong than this, by its scores or after the doubt, is one of
 several, and has a quality of 0. The first was set by hand. With the second, the doubt lets at most
 an error of 0.28 pass for pairs of 51 bases, and of 0.02 for a read that no mate supports."""
 
 UNSEEN_PLACES: Final = 300.0
 UNSEEN_OF_COPY: Final = 10.0
-"""Where a read has so many matches that some are left out (`sequence.seed_rule`), so many places
-are reckoned with that have one difference more than all that are sure to be found: if none are
-sure, about as many as are looked at; else so many for each copy that is found. Those of a satellite
-are alike whether found or not, and the rare seed of a read of an old family tells it from all. Both
-are orders of magnitude, which were not fitted."""
+"""Where a read has so many matches that some are left out (`sequence.seed_rule`), places with one
+difference more than all that are sure to be found are assumed: `UNSEEN_PLACES` if none are sure,
+about as many as are looked at; else `UNSEEN_OF_COPY` for each copy that is found. Those of a
+satellite are alike whether found or not, and the rare seed of a read of an old family distinguishes
+it from all. Both are orders of magnitude, which were not fitted."""
 
 Rivals = tuple[float, float]
 """The weight of other placements, and how many copies of the family they are."""
@@ -99,7 +99,7 @@ def score_fixed_of(table: Candidates, row: int) -> int:
 
 @inline
 def weight_of(score_fixed: int, weights: Float64Array) -> float:
-    """Return the weight of a placement that is so many units worse than the best."""
+    """Return the weight of a placement that is this many units worse than the best."""
     if score_fixed > FARTHEST:
         return 0.0
     return weights[max(0, score_fixed)]  # type: ignore[no-any-return]
@@ -107,7 +107,7 @@ def weight_of(score_fixed: int, weights: Float64Array) -> float:
 
 @inline
 def repeat_similarity_of(score_fixed: int, weights: Float64Array) -> float:
-    """Return how much a placement so many units worse is of the best one's family, from 0 to 1."""
+    """Return how much a placement this many units worse is of the best one's family, 0 to 1."""
     if score_fixed > FARTHEST:
         return 0.0
     return weight_of(score_fixed >> REPEAT_SIMILARITY_SHIFT, weights)
@@ -125,7 +125,7 @@ def best_unseen(scoring: Scoring, table: Candidates, read: int) -> int:
 
 @inline
 def unseen_places(table: Candidates, read: int, copies: float) -> float:
-    """Return how many places of a read are reckoned with besides those of so many copies."""
+    """Return how many places of a read are assumed besides those of `copies` copies."""
     if table.seeds_kept[read] == ALL_FOUND:
         return 0.0
     return UNSEEN_PLACES if table.seeds_kept[read] == 0 else max(1.0, UNSEEN_OF_COPY * copies)
@@ -133,7 +133,7 @@ def unseen_places(table: Candidates, read: int, copies: float) -> float:
 
 @inline
 def with_unseen(seen: Rivals, places: float, worse: int, weights: Float64Array) -> Rivals:
-    """Return the weights of rivals with those of so many places that are worse by some units."""
+    """Return the weights of rivals with those of `places` places that are worse by some units."""
     return seen[0] + places * weight_of(worse, weights), seen[1] + places * repeat_similarity_of(
         worse, weights
     )
@@ -165,7 +165,7 @@ def rivals_of(
 
 
 class ChosenPair(NamedTuple):
-    """The placements of two mates that are chosen, and what others are compared with."""
+    """The chosen placements of two mates, and the scores that others are compared with."""
 
     # The chosen candidates of both mates.
     row: int
@@ -194,8 +194,8 @@ def unseen_pairs(
 ) -> Rivals:
     """Return the weights of the pairs of places of which one or both were left out.
 
-    A mate that was left out is looked for beside the other one (`rescue`), unless that was too, or
-    has more places than are tried.
+    A mate that was left out is looked for near the other one (`rescue`), unless that was left out
+    too, or has more places than are tried.
     """
     one, other = unseen
     both = pair.pair_score - (one.score_fixed + other.score_fixed)
@@ -213,7 +213,7 @@ def unseen_pairs(
 def weigh_pairs(
     read: int, placing: Placing, weights: Float64Array, pair: ChosenPair
 ) -> tuple[float, Rivals, Rivals]:
-    """Return the weights of all placements of a pair, and what places each mate elsewhere.
+    """Return the weights of all placements of a pair, and of those that place each mate elsewhere.
 
     `read` is the first mate. Candidates that align another part of their read than the chosen one
     do not count. With the weights ``w`` of single placements and ``p`` of being no pair,

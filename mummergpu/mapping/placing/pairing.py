@@ -1,4 +1,4 @@
-"""What mates say about each other: which candidates of two reads form proper pairs."""
+"""Finds which candidates of two mates form proper pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBRARY_NUMBERS: Final = 6
 
 
 class Pairing(NamedTuple):
-    """What is known about templates, and the sizes of those of pairs in bases."""
+    """The facts about templates, and the sizes of those of pairs in bases."""
 
     mates: int  # The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
     # The rows that are kept free after the candidates of each read, for those of rescued mates.
@@ -35,7 +35,7 @@ class Pairing(NamedTuple):
     # The ranges of sizes of proper pairs, at which mates are looked for.
     range_begin: int
     range_end: int
-    # Which mates are searched turned around, so that both face each other: a bit for each.
+    # Which mates are reverse-complemented for the search, so that both face each other: a bit each.
     turns: int
     penalties: Int32Array  # The penalty of each size, in units.
     ranges: Int64Array  # The least and the largest size of each range; (n_ranges, 2).
@@ -56,7 +56,7 @@ class Placing(NamedTuple):
 
 @inline
 def pairing_of(pairing: Pairing, template: int) -> Pairing:
-    """Return what is known about a template of a block."""
+    """Return the facts about a template of a block."""
     if pairing.libraries.size == 0:
         return pairing
     own = pairing.numbers[pairing.libraries[template]]
@@ -79,7 +79,7 @@ def pairing_of(pairing: Pairing, template: int) -> Pairing:
 
 
 NOTHING: Final = -(1 << 40)
-"""The score of what there is not, in units."""
+"""The score where there is none, in units."""
 
 _EVERYWHERE: Final = 1 << 40
 """More than any diagonal."""
@@ -186,8 +186,8 @@ def partner_range(
     low, high = mate_diagonals(
         table, row, length, other_length, pairing.first_size, pairing.last_size
     )
-    # Gaps move ends from their diagonals: both together by no more than one gap is looked for. The
-    # size itself is compared later.
+    # Gaps move ends off their diagonals: the range allows for the longest gap, in both mates
+    # together. The size itself is compared later.
     gap = scoring.costs.max_gap
     if circle_of(pairing.circles, table.numbers[row, column.RECORD]) > 0:
         # A mate may lie on the other side of the origin: all are compared.
@@ -203,7 +203,7 @@ def partner_range(
 def best_partner(placing: Placing, row: int, read: int, other_read: int, field: int) -> int:
     """Return the most that a partner adds to a candidate in a proper pair, or `NOTHING`; in units.
 
-    `field` says what counts of the partner: `candidates.SCORE` or `candidates.BOUND`.
+    `field` is the score of the partner that counts: `column.SCORE` or `column.BOUND`.
     """
     scoring, pairing, table = placing
     numbers = table.numbers

@@ -1,7 +1,7 @@
 """Scores templates, with gaps where it may matter, and drops candidates that lie on one path.
 
 The score of a template is what the best placements of a read or of two mates reach together, in
-fixed point (`candidates.UNIT`). A template is called by its first read; `Pairing.mates` says how
+fixed point (`candidates.UNIT`). A template is named by its first read; `Pairing.mates` says how
 many reads it has.
 """
 
@@ -49,7 +49,7 @@ def refine(
 ) -> bool:
     """Score both flanks of a candidate with gaps; return whether one of them has a gap now.
 
-    What cannot reach a score of `enough` in all may keep the score without gaps.
+    A candidate that cannot reach `enough` in all may keep the score without gaps.
     """
     reads, target, costs = scoring.reads, scoring.target, scoring.costs
     reference, numbers = target.codes, table.numbers
@@ -118,7 +118,7 @@ def drop_same_paths(
     """Drop the worse ones of a candidate with a gap and those that share a diagonal with it."""
     diagonals, numbers = table.diagonals, table.numbers
     strand, score = numbers[row, column.STRAND], numbers[row, column.SCORE]
-    # A flank ends no farther from its candidate's diagonal than by the most gap.
+    # A flank ends no farther from its candidate's diagonal than the longest gap.
     first = table.offsets[read]
     end = first + table.counts[read]
     circle = circle_of(circles, numbers[row, column.RECORD])
@@ -191,8 +191,8 @@ def max_mate_score(
 ) -> int:
     """Return the most that the other mate adds to a candidate of a mate, in units; 0 if none.
 
-    `field` says what counts of the other mate, and `top` is the most of it that each has in points:
-    `candidates.SCORE` or `candidates.BOUND`.
+    `field` is the score of the other mate that counts, and `top` the most of it that each has, in
+    points: `column.SCORE` or `column.BOUND`.
     """
     pairing = placing.pairing
     if pairing.mates == 1 or top[1 - mate] == 0:
@@ -222,7 +222,7 @@ def first_best(table: Candidates, read: int) -> int:
 def refine_template(
     template: int, placing: Placing, margin: int, scratch: Scratch, tops: Tops, pair_score: int
 ) -> int:
-    """Score with gaps what may come within the margin of the best; return the score.
+    """Score with gaps the candidates that may come within the margin of the best; return the score.
 
     `margin` is in points; `pair_score` is the best score of the template so far. The best scores in
     `tops` rise.

@@ -1,7 +1,7 @@
-"""Looks for a read beside its mate, on the diagonals of a window on which it has a match.
+"""Looks for a read near its mate, on the diagonals of a window on which it has a match.
 
 The words of the read, eight bases each, are listed by a hash. Each word of the window is looked up,
-so that a diagonal takes no time unless there is something on it.
+so that a diagonal without a match takes no time.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ WORD_BASES: Final = 8
 """The bases of a match that is found."""
 
 HASH_BITS: Final = 12
-"""The bits of a hash: the table of so many words stays in the first cache."""
+"""The bits of a hash: the table of all hashes stays in the first cache."""
 
 MAX_PLACES: Final = 16
 """Where a word has more places in a read, as in a read of a short repeat, all diagonals are marked:
-to look at each place of each word of the window would take far longer."""
+looking at each place of each word of the window would take far longer."""
 
 DIAGONALS_AT_ONCE: Final = 2048
 """How many diagonals are marked at once."""
@@ -115,7 +115,7 @@ def mark_diagonals(
 
     The match lies in the range from `begin` to `end` of the joined reference, the diagonals in that
     from `low` to `high`. Some are marked that have none, since words with the same hash are not
-    told apart, and all if a word has many places in the read.
+    distinguished, and all if a word has many places in the read.
     """
     last, before, marked = marks.last, marks.before, marks.marked
     first_number = as_int64(marks.numbers[0])
@@ -144,7 +144,7 @@ MIN_RESCUED: Final = 20
 """The least score without gaps, with the bonus of the ends, of a candidate that is added."""
 
 MAX_TRIES: Final = 16
-"""The most candidates of a read beside which its mate is looked for: the best ones."""
+"""The most candidates of a read near which its mate is looked for: the best ones."""
 
 
 @inline
@@ -163,7 +163,7 @@ def has_run(
             mask |= np.uint64(0xFFFFFFFF) << np.uint64(count)
             mask &= np.uint64(0xFFFFFFFF)
         both = ~(before | mask << np.uint64(32))
-        # After the three steps a bit says that its base and the seven behind it match.
+        # After the three steps a bit says that its base and the seven after it match.
         both &= both >> np.uint64(1)
         both &= both >> np.uint64(2)
         both &= both >> np.uint64(4)
@@ -309,7 +309,7 @@ def best_marked(table: Candidates, read: int) -> int:
 
 @inline
 def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
-    """Return the most that a mate may score which is found beside a read only.
+    """Return the most that a mate may score that only rescue finds.
 
     It has no match of the seed length: otherwise it would be a candidate already.
     """
@@ -322,7 +322,7 @@ def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
 def rescue_template(
     template: int, placing: Placing, limits: Limits, marks: DiagonalMarks, pair_score: int
 ) -> int:
-    """Look for mates beside placements that have none, the best first; return how many are added.
+    """Look for mates near placements that have none, the best first; return how many are added.
 
     `pair_score` is the best score of the template so far, in fixed point.
     """
@@ -334,7 +334,7 @@ def rescue_template(
         read, other = template + mate, template + 1 - mate
         length, other_length = read_length(reads, read), read_length(reads, other)
         most = max_rescued_score(other_length, limits.seed_length, costs)
-        # A placement is worth it if a mate beside it may come within the margin of the best pair,
+        # A placement is worth it if a mate near it may come within the margin of the best pair,
         # and no candidate of the mate fits it as well as a rescued one could.
         for row in range(offsets[read], offsets[read] + counts[read]):
             score = as_int64(numbers[row, column.SCORE])
@@ -368,7 +368,7 @@ def rescue_template(
                 added += rescue_mate(other, scoring, marks, table, window)
                 circle = circle_of(pairing.circles, record)
                 if circle > 0:
-                    # What of the window lies beyond an end is at the other one.
+                    # The part of the window beyond an end is at the other one.
                     for shift in (-circle, circle):
                         moved = MateWindow(strand, record, window.low + shift, window.high + shift)
                         if has_room(table, other):

@@ -26,8 +26,8 @@ from mummergpu.viterbi.recurrence.model import Costs
 
 READS_AT_FIRST: Final = 1 << 10
 MATCHES_AT_ONCE: Final = 1 << 18
-"""So many reads are mapped again together at first, and then as many as have about so many matches:
-a read of a satellite may have a thousand, each of which becomes a candidate."""
+"""The reads mapped again together: first `READS_AT_FIRST`, then as many as have about this many
+matches: a read of a satellite may have a thousand, each of which becomes a candidate."""
 
 _NOT_PLACED: Final = -1
 """A score below that of any placement."""
@@ -93,7 +93,7 @@ class DoubtfulReads:
 
 
 def doubtful_reads(numbers: Int64Array, candidates: Candidates) -> DoubtfulReads:
-    """Return some reads of a block with copies of their candidates, but for the dead ones."""
+    """Return some reads of a block with copies of their candidates, except the dead ones."""
     most = int(candidates.counts[numbers].sum())
     kept = no_candidates(numbers.size)
     diagonals = np.empty(most, dtype=np.int64)
@@ -129,7 +129,7 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
 
     The reads ascend; of pairs, there are both mates.
     """
-    # Libraries are told apart by read groups.
+    # Libraries are distinguished by read groups.
     tags = block.tags if block.has_groups else NO_SPANS
     records = in_order(block.records._replace(tags=tags), reads)
     written = None if block.written is None else in_order(block.written, reads)

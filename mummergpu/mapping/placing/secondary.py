@@ -41,8 +41,8 @@ from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.band import Scratch
 
 PARTS_OF_PLACE: Final = 20
-"""Two alignments are at one place unless they differ in one of so many bases of the reference that
-the shorter one takes."""
+"""Two alignments are at one place unless they differ in at least one in this many of the reference
+bases of the shorter one."""
 
 _MOST_SCORE: Final = 1 << 31
 """More than any score."""
@@ -105,7 +105,7 @@ def is_place_listed(table: Candidates, read: int, row: int, reach: int) -> bool:
 def refine_fully(
     scoring: Scoring, read: int, enough: int, scratch: Scratch, table: Candidates, row: int
 ) -> None:
-    """Score a candidate with gaps (`refine`), even if that was done as far as choices need it."""
+    """Score a candidate with gaps (`refine`), even if it was scored as far as choices need."""
     numbers = table.numbers
     gapped = numbers[row, column.GAPPED]
     refine(scoring, read, enough, scratch, table, row)
@@ -123,7 +123,7 @@ def collect_others(
     table: Candidates,
     chosen: tuple[int, int],
 ) -> int:
-    """Write a read's placements besides those that are chosen to `room.values`; return how many.
+    """Write a read's placements other than the chosen ones to `room.values`; return how many.
 
     The best ones come first. Of several candidates at one place only the best one counts, and of
     equal ones the first.
@@ -155,7 +155,7 @@ def collect_others(
     sort_by_key(room, count)
     # The path of an alignment leaves its diagonal by one gap on each side at most.
     reach = length // PARTS_OF_PLACE + 2 * costs.max_gap
-    # What is kept has a mark, as what is chosen has; no two of these are at one place.
+    # Kept candidates have a mark, as the chosen ones have; no two of these are at one place.
     kept = as_int64(0)
     for place in range(count):
         if kept == most:
@@ -180,7 +180,7 @@ def list_secondary(
     extra: Int64Array,
     secondary: Secondary,
 ) -> None:
-    """List each read's placements besides those that are chosen, the best first, `most` at most.
+    """List each read's placements other than the chosen ones, the best first, `most` at most.
 
     `primary` and `extra` are the candidates of each read's primary alignment and of its
     supplementary one, or -1. All that is listed comes after the supplementary alignment.
@@ -200,7 +200,7 @@ def list_secondary(
 
 
 MIN_PERCENT: Final = 80
-"""A place is listed if its score is at least so many hundredths of that of its alignment."""
+"""A place is listed if its score is at least this percentage of that of its alignment."""
 
 
 @inline
@@ -276,7 +276,7 @@ def list_alternatives(
     extra: Int64Array,
     secondary: Secondary,
 ) -> None:
-    """List each read's placements that are nearly as good as those that are chosen.
+    """List each read's placements that are nearly as good as the chosen ones.
 
     The arguments are those of `list_secondary`; but if an alignment has more than `most`
     alternatives, none of them is listed. Those of the primary alignment come before the
@@ -294,7 +294,7 @@ def list_alternatives(
         enough_extra = enough
         if extra[read] >= 0:
             enough_extra = min_score_beside(table, extra[read], length, costs)
-        # A place that is worse is never listed, nor is it the better one at the place of another.
+        # A worse place is never listed, nor is it the better one at the place of another.
         bounds = min_score, max(min_score, min(enough, enough_extra)), table.diagonals.size
         chosen = primary[read], extra[read]
         if extra[read] < 0 and exceeds_limit(
@@ -349,7 +349,7 @@ def best_apart(
 def rivals_of_part(
     table: Candidates, read: int, length: int, row: int, weights: Float64Array
 ) -> Rivals:
-    """Return the weights of the other candidates that align the part of the read that one does."""
+    """Return the weights of the other candidates that align the same part of the read as one."""
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
     score = as_int64(numbers[row, column.SCORE])
     total, copies = 0.0, 0.0
@@ -378,7 +378,7 @@ def split_reads(
     odds: Odds,
     extra: Extra,
 ) -> None:
-    """Choose for each read with a long clip a candidate that covers what is clipped."""
+    """Choose for each read with a long clip a candidate that covers the clipped bases."""
     for read in range(offsets.size - 1):
         extra.candidates[read], extra.qualities[read] = -1, 0
         primary = choices.candidates[read]

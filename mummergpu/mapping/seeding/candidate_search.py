@@ -43,21 +43,21 @@ from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand, padded_re
 from mummergpu.sequence.mems import BlockMems, MemColumns
 
 MATCHES_AHEAD: Final = 32
-"""How many matches before it is used the reference beside a match is fetched."""
+"""How many matches ahead the reference next to a match is fetched."""
 
 MOST_USED_AGAIN: Final = 1 << 18
-"""So many candidates are in memory that a thread keeps, some 20 MiB; satellites have more."""
+"""The most candidates of the memory that a thread keeps, some 20 MiB; satellites have more."""
 
 _DIAGONAL_OFFSET: Final = 1 << 40
 _STRAND_BIT: Final = 1 << 61
-"""How a diagonal and its strand become a key to sort by."""
+"""The parts of a key to sort by, made of a diagonal and its strand."""
 
 _SCORED: Final = 1 << 62
 """Added to the row of an earlier candidate, which stands for a match; larger than any match."""
 
 
 class Seeds(NamedTuple):
-    """What candidates are made of: the matches on each strand, and what an earlier pass found."""
+    """The sources of candidates: the matches on each strand, and candidates of an earlier pass."""
 
     forward: MemColumns
     reverse: MemColumns
@@ -84,8 +84,8 @@ def find_candidates(
 ) -> None:
     """Find the candidates of all reads; if `prunes`, keep only those that may matter.
 
-    `beside` is known of matches without others near them. The candidates of an earlier pass are
-    kept as they are. The last two arrays of the table have a row for each seed, and
+    `beside` has the facts about matches without others near them. The candidates of an earlier pass
+    are kept as they are. The last two arrays of the table have a row for each seed, and
     `Pairing.rescue_rows` more for each read.
     """
     mates, filled = pairing.mates, 0
@@ -103,7 +103,7 @@ def find_candidates(
 
 @inline
 def seeds_of_read(seeds: Seeds, read: int) -> int:
-    """Return of how many disjoint seeds of a read all matches are there, on both strands."""
+    """Return how many disjoint seeds of a read have all their matches, on both strands."""
     known = as_int64(ALL_FOUND)
     for one in (seeds.forward.seeds, seeds.reverse.seeds):
         if one.size > 0:
@@ -139,14 +139,14 @@ def score_diagonals(
         seed_begin, seed_bases = 0, 0
         has_neighbour = first > 0 and key - keys[first - 1] <= max_gap
         at_first = first
-        # What is known already comes last on its diagonal.
+        # An earlier candidate comes last on its diagonal.
         scored = as_int64(-1)
         while first < count and keys[first] == key:
             if values[first] >= _SCORED:
                 scored = values[first] - _SCORED
             else:
                 bases, begin = values[first] & 0xFFFFFFFF, values[first] >> 32
-                # Of those with as many bases the first one, in whatever order a search wrote them.
+                # Of equally long ones the first, in whatever order a search wrote them.
                 if bases > seed_bases or (bases == seed_bases and begin < seed_begin):
                     seed_bases, seed_begin = bases, begin
             first += 1
@@ -195,7 +195,7 @@ def has_breaks(reads: Reads, read: int) -> bool:
 
 @inline
 def prefetch_reference(seeds: Seeds, read: int, length: int, reference: CodeArray) -> None:
-    """Have the memory fetch the reference beside matches that come a little after a read's."""
+    """Prefetch the reference next to matches that come a little after a read's."""
     for strand in range(2):
         matches = seeds.forward if strand == 0 else seeds.reverse
         end = min(matches.offsets[read + 1] + MATCHES_AHEAD, matches.query_starts.size)
@@ -210,8 +210,8 @@ def collect_matches(
 ) -> int:
     """Write a key and a value for each match of a read; return how many there are.
 
-    The key has the strand and the diagonal, of a circular record between its ends; the value where
-    the match begins in the read, in the upper half, and its bases.
+    The key has the strand and the diagonal, of a circular record between its ends. The value has
+    the start of the match in the read in its upper half, and its bases in the lower one.
     """
     count = 0
     for strand in range(2):
@@ -245,7 +245,7 @@ def collect_earlier(
 
 
 def known_of_flanks(options: MappingOptions) -> SeedFreeFlank:
-    """Return what is known about the bases beside a match without others near it."""
+    """Return the facts about the bases next to a match without others near it."""
     if options.by_windows:
         return SeedFreeFlank(shortest_sure_match(options.seed_length), options.seed_length)
     return SeedFreeFlank(options.seed_length, 0)
@@ -254,7 +254,7 @@ def known_of_flanks(options: MappingOptions) -> SeedFreeFlank:
 class CandidateFinder:
     """Finds candidates; several threads share one.
 
-    `is_chosen` says that a search finds only those matches that count.
+    `is_chosen` says that a search finds only the matches that count.
     """
 
     def __init__(self, options: MappingOptions, is_chosen: bool = False) -> None:

@@ -124,7 +124,7 @@ class _CandidateWork:
     def list_diagonals(self) -> tuple[tuple[int, int], int]:
         """List the matches of each read by diagonal; return the addresses of keys and counts."""
         buffer = self._worker.buffer
-        # Where seeds are chosen, the search finds only what counts.
+        # Where seeds are chosen, the search finds only the matches that count.
         filters = self._options.by_windows and self._options.max_occurrences is None
         window = self._options.seed_length if filters else 0
         keys, values = buffer("keys", 8 * self._rows), buffer("values", 8 * self._rows)
@@ -229,7 +229,7 @@ class _CandidateWork:
         return FoundCandidates(offsets, rows, seeds_kept)
 
     def _seeds_kept(self) -> ByteArray:
-        """Copy to the host of how many seeds of each read all matches are there."""
+        """Copy to the host how many seeds of each read have all their matches."""
         seeds_kept = np.full(self._count, ALL_FOUND, dtype=np.uint8)
         for matches in (self._matches.forward, self._matches.reverse):
             if matches.seeds:

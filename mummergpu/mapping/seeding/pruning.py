@@ -2,8 +2,8 @@
 
 Reads from repeats have many candidates, and few of them can be right. A candidate matters if, with
 the most that its mate may add, it may come within the margin of the best placement of its template;
-if it is so good that it weighs something in the mapping quality; if it may align what a better one
-clips; or if it is one of the best of its read, of which the score of the second best is reported.
+if it is so good that it has a weight in the mapping quality; if it may align the bases that a
+better one clips; or if it is one of the best of its read, whose second best score is reported.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def mark_candidates(
         matters = most >= pair_score - limits.margin * UNIT or weighed >= pair_score - FARTHEST
         numbers[row, column.MARK] = 1 if matters else 0
         has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
-    # What aligns a long clip may score little, so all candidates matter then.
+    # A candidate that aligns a long clip may score little, so all candidates matter then.
     if has_clip:
         for row in range(offsets[read], offsets[read] + counts[read]):
             numbers[row, column.MARK] = 1

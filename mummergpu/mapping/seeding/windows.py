@@ -35,7 +35,7 @@ from mummergpu.sequence.seed_rule import (
 
 
 def shortest_sure_match(window: int) -> int:
-    """Return the length from which on a match contains a whole window for sure."""
+    """Return the least length with which every match contains a whole window."""
     return 2 * window - 1
 
 
@@ -76,10 +76,10 @@ NO_CODES: Final = np.zeros(0, dtype=np.uint8)
 
 
 class ReadCodes(NamedTuple):
-    """Where reads begin and the last one ends, not counting margins, and what is compared.
+    """Where reads begin and the last one ends, not counting margins, and the codes to compare.
 
-    That are the codes of the reads on the strand of their matches, and those of the reference, with
-    margins; they are needed if matches count that contain no window.
+    These are the codes of the reads on the strand of their matches, and those of the reference,
+    with margins; they are needed if matches without a window count.
     """
 
     offsets: Int64Array
@@ -88,20 +88,21 @@ class ReadCodes(NamedTuple):
 
 
 class ChosenBy(NamedTuple):
-    """What matches are chosen by, if a read has too many on a strand (`seed_rule`)."""
+    """The rule for choosing matches of a read that has too many on a strand (`seed_rule`)."""
 
     # The bases of a window, and from one to the next.
     window: int
     distance: int
     most: int  # The most matches that are all kept.
-    any_match: bool = False  # Whether those count too that contain no window.
+    any_match: bool = False  # Whether matches without a window count too.
 
 
 def chosen_matches(matches: MemColumns, reads: ReadCodes, by: ChosenBy) -> MemColumns:
     """Return the matches that a search on the whole reference would have chosen.
 
-    They are all matches on one strand that contain a window; if `distance` is `window`, all with so
-    many bases. Searches on parts of the reference find them, which cannot tell what is rare.
+    `matches` are all on one strand that contain a window; if `distance` is `window`, all of at
+    least `window` bases. Searches on parts of the reference find them, without knowing what is
+    rare.
     """
     count = matches.lengths.size
     kept = MemColumns(
@@ -117,7 +118,7 @@ def chosen_matches(matches: MemColumns, reads: ReadCodes, by: ChosenBy) -> MemCo
 
 
 def without_frequent_pairs(mems: BlockMems) -> BlockMems:
-    """Leave out the matches of pairs of which a mate has no seed of which all matches are there.
+    """Leave out the matches of pairs with a mate none of whose seeds has all its matches.
 
     The mapping qualities of such a mate are 0, whatever its matches are, unless its template's size
     counts.
@@ -195,7 +196,7 @@ def count_near(matches: MemColumns, read: int, reads: ReadCodes, by: ChosenBy) -
 
 @inline
 def has_seed(matches: MemColumns, row: int, bases: int, step: int) -> bool:
-    """Return whether a match has one of the seeds that begin at every `step` bases as a whole."""
+    """Return whether a match wholly contains one of the seeds that begin at every `step` bases."""
     start = matches.query_starts[row]
     first = (start + step - 1) // step * step
     return bool(first + bases <= start + matches.lengths[row])
@@ -223,7 +224,7 @@ def survives_thinning(seeds: Seeds, position: int) -> bool:
 
 @inline
 def count_seeds(matches: MemColumns, begin: int, end: int, seeds: Seeds, room: SeedRoom) -> int:
-    """Count the matches that have each seed as a whole; return how many that are together."""
+    """Count the matches that wholly contain each seed; return the sum."""
     for seed in range(seeds.number):
         room.occurrences[seed] = 0
         room.taken[seed] = 1

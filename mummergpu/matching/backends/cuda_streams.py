@@ -30,7 +30,7 @@ from mummergpu.sequence.mems import MemColumns
 PageType = TypeVar("PageType")
 
 LONGEST_MATCH: Final = 0xFFFFFFFF
-"""Kernels take no longer ones: a search for those finds nothing."""
+"""The largest minimum match length that kernels take: a search with a larger one finds nothing."""
 
 STREAMS: Final = 3
 """The blocks processed at once: one is copied in, one searched, one copied out."""
@@ -58,7 +58,7 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
     Attributes
     ----------
     page_memory : int
-        The most bytes that pages, and what a backend keeps besides them, may take together.
+        The most bytes that pages, and the other data of a backend, may take together.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
         self._buffers: list[Buffer] = []
         self._context: ContextType | None = None
         self._searchers: list[StreamSearcher[ContextType, Any]] = []
-        # None ends a wait that is in vain, because the backend is closed.
+        # None ends a wait that would never end, because the backend is closed.
         self._idle: queue.SimpleQueue[StreamSearcher[ContextType, Any] | None] = queue.SimpleQueue()
         with device.current():
             free, total = device.memory()
@@ -189,7 +189,7 @@ class CudaStreamsBackend(Backend[PageType], Generic[PageType, ContextType]):
         max_rows: int,
         consumer: Consumer[Any, Result],
     ) -> Result | None:
-        """Return what a consumer makes of a block, in halves if it does not fit the device."""
+        """Return a consumer's result for a block, in halves if it does not fit the device."""
         assert self._context is not None
         try:
             return searcher.use_matches(self._context, block, max_rows, consumer)

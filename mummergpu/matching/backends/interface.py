@@ -25,7 +25,7 @@ TextArray = ByteArray
 
 @frozen
 class RowFormat:
-    """What a backend must know to write headers and rows as the formatter of the output does.
+    """The facts with which a backend writes headers and rows as the output's formatter does.
 
     Attributes
     ----------
@@ -165,12 +165,12 @@ class Backend(ABC, Generic[IndexedPart]):
 
 
 class UniqueBackend(Backend[IndexedPart]):
-    """A backend that can find the matches alone that are unique in the reference."""
+    """A backend that can find only the matches that are unique in the reference."""
 
     @property
     @abstractmethod
     def only_unique(self) -> bool:
-        """Whether the loaded pages want `find_unique` in place of `find_mems`."""
+        """Whether the loaded pages are for `find_unique` in place of `find_mems`."""
 
     @abstractmethod
     def find_unique(
@@ -183,9 +183,9 @@ class UniqueBackend(Backend[IndexedPart]):
     ) -> dict[Strand, MemColumns] | None:
         """Return the MEMs of a block whose bases occur once in the reference.
 
-        This is what `filter.keep_unique` leaves of all MEMs; queries may be long. Any thread calls
-        `tell` with a number of bases whenever so many have been searched on all strands. None means
-        that there are more than `max_rows`.
+        This is the result of `filter.keep_unique` on all MEMs; queries may be long. Any thread
+        calls `tell` with the number of bases just searched on all strands. None means that there
+        are more than `max_rows`.
         """
 
 
@@ -235,13 +235,13 @@ class ResidentBackend(Backend[IndexedPart]):
     def use_matches(
         self, block: QueryBlock, max_rows: int, use: Callable[[ResidentMatches], Result]
     ) -> Result | None:
-        """Return what a function makes of the matches of a block, on both strands.
+        """Return a function's result for the matches of a block, on both strands.
 
         The device is current in the thread that calls `use`; no query is searched in pieces. None
-        means that there are more than `max_rows` matches, or that they or what is made of them do
-        not fit the device's memory: the caller then cuts the block, or asks for columns.
+        means that there are more than `max_rows` matches, or that they or the result do not fit
+        the device's memory: the caller then cuts the block, or asks for columns.
         """
 
     @abstractmethod
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
-        """Return a backend on the same tables, of all pages, that searches them as a page says."""
+        """Return a backend on the same tables, of all pages, with the windows of `page`."""

@@ -76,5 +76,5 @@ class PagedCpuBackend(Backend[PageType]):
     ) -> MemColumns | None:
         """Return the MEMs of one page, or None if there are too many.
 
-        What is added to `counted` counts if the block is not searched again.
+        The additions to `counted` count only if the block is not searched again.
         """

@@ -65,7 +65,7 @@ class Consumer(ABC, Generic[SearcherType, Result]):
     def take(self, searcher: SearcherType, block: QueryBlock, max_rows: int) -> Result | None:
         """Search a block, which the searcher has on the device, and return the result.
 
-        None means that there are more than `max_rows` matches, or too much is made of them.
+        None means that there are more than `max_rows` matches, or that the result is too large.
         `DeviceMemoryError` is raised if the work does not fit.
         """
 
@@ -85,8 +85,8 @@ class Consumer(ABC, Generic[SearcherType, Result]):
 class StreamSearcher(StreamWorker, ABC, Generic[ContextType, PreparedType]):
     """Searches one block at a time (`StreamWorker`).
 
-    During a search, `context` is what all searches of a run share, and `queries` the block on the
-    device.
+    During a search, `context` is the data that all searches of a run share, and `queries` the
+    block on the device.
     """
 
     stage = ""
@@ -110,7 +110,7 @@ class StreamSearcher(StreamWorker, ABC, Generic[ContextType, PreparedType]):
         max_rows: int,
         consumer: Consumer[Any, Result],
     ) -> Result | None:
-        """Return what a consumer makes of the matches of a block (`Consumer.take`).
+        """Return a consumer's result for the matches of a block (`Consumer.take`).
 
         The block is copied to the device once, however many strands are searched.
         """

@@ -5,11 +5,11 @@ query and at a listed position of the reference (`kmer_sampling`). The search lo
 k-mer in the table of the reference's k-mers. It extends each occurrence to the left by less than
 a sampling step, and then to the right. If the match reaches a sampling step or more to the left,
 an earlier k-mer has found the same MEM. So every MEM is found exactly once. Long lists are sorted
-in such a way that occurrences of the last kind lie side by side (`kmer_order`): all of them are
-skipped at once.
+so that occurrences of the last kind lie side by side (`kmer_order`): all of them are skipped at
+once.
 
-Where the table lists picked k-mers (`sequence.picked_kmers`), those that are picked of the spans at
-every step of a query are looked up. `seed_search` is the search of a mapper, which wants matches
+Where the table lists picked k-mers (`sequence.picked_kmers`), a search looks up those of the spans
+at every step of a query. `seed_search` is the search of a mapper, which wants matches
 with whole windows of its reads, in bounded numbers.
 
 K-mers are processed in batches. Each memory access is prefetched for a whole batch before
@@ -82,7 +82,7 @@ SIZES: Final = WorkSizes(
     max_rows=1 << 21,
     first_batch_bases=1 << 19,
 )
-"""A block is so large that many threads seldom wait for the lock of the interpreter. One with many
+"""Blocks are large enough that threads seldom wait for the lock of the interpreter. One with many
 matches is cut into parts that are about as large as `first_batch_bases` or larger."""
 
 MIN_ROOM: Final = 1 << 12
@@ -161,7 +161,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
     def _find_all(
         self, indexed: KmerPage, queries: QueryCodes, room: int, max_rows: int
     ) -> MemColumns | None:
-        """Return all MEMs of queries, or None if there are too many; begin with so many rows."""
+        """Return all MEMs of queries, or None if there are too many; begin with `room` rows."""
         min_length = self.minimum_length
         steps = QuerySteps(
             min_length, indexed.query_step(min_length), indexed.sampling_step(min_length)
@@ -219,7 +219,7 @@ def kmer_kernel(
                 state[QUERY] = batch[query_kmer, QUERY_OF]
                 state[NEXT_PLACE] = batch[query_kmer, PLACE]
                 if lookup.picked_of > 0:
-                    # The first span of which its k-mer was picked.
+                    # The first span whose picked k-mer this is.
                     state[NEXT_PLACE] -= batch[query_kmer, LEFT_LIMIT] - steps.sampling_step
                 state[FILLED] = filled
                 return ROWS_FULL
@@ -246,7 +246,7 @@ def extend_query_kmer(
     """
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
     kmer_length, kmer_offset = lookup.kmer_length, batch[query_kmer, KMER_OFFSET]
-    # Where a match reaches so far to the left, an earlier k-mer has found it.
+    # If a match reaches this far to the left, an earlier k-mer has found it.
     left_limit = batch[query_kmer, LEFT_LIMIT]
     at = batch[query_kmer, PLACE]
     query_begin = queries.offsets[batch[query_kmer, QUERY_OF]]
@@ -284,7 +284,7 @@ def extend_query_kmer(
             rows.lengths[row] = length
             row += 1
         place, stop = places.end if stop == places.end else places.skipped_end, places.end
-    # Where matches of an ascending list begin at one place only, they ascend too.
+    # If matches of an ascending list all begin at one place, they ascend too.
     is_sorted_by_bases = is_long_list(
         lookup, batch[query_kmer, LIST_BEGIN], batch[query_kmer, LIST_END]
     )

@@ -76,7 +76,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
     """Searches k-mer tables on a GPU (`cuda_streams.CudaStreamsBackend`).
 
     If the reference is in one part, it can also make text of the matches there, leave their columns
-    there, or let others go on with them.
+    there, or hand them to further work.
     """
 
     kernels = KERNELS
@@ -131,7 +131,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
             return self._consume(searcher, block, max_rows, consumer)
 
     def memory_for_pages(self, reference_bases: int) -> int:
-        """Return the bytes that the packed reference leaves to tables (`interface.Backend`)."""
+        """Return the bytes that the packed reference leaves for tables (`interface.Backend`)."""
         return max(0, self.page_memory - bit_planes_bytes(reference_bases))
 
     def load_pages(self, pages: Sequence[KmerPage], minimum_length: int) -> None:
@@ -162,7 +162,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
                 self._place_records()
 
     def for_windows(self, page: KmerPage, minimum_length: int) -> Self:
-        """Return this backend as one that searches its tables as a page says (`window_bases`).
+        """Return a copy of this backend that searches with a page's windows (`KmerPage`).
 
         Both share the device, the tables and the streams; this one is closed.
         """
@@ -175,7 +175,7 @@ class KmerCudaBackend(CudaStreamsBackend[KmerPage, KmerSearchContext], ResidentB
         return other
 
     def _program_for(self, page: KmerPage) -> Program:
-        """Return the program that searches as a page says."""
+        """Return the program of the kind of search that a page is for."""
         return self._program(SEED_PROGRAM if page.is_for_mapping else KMER_PROGRAM)
 
     def _let_go(self) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of the matches of a k-mer search on the device: text, columns, or further work.
+"""Consumers of the matches of a k-mer search on the device: text, columns, or further work.
 
 The text of a row has some 30 bytes, its three columns have 24. The host needs far longer to make
 the text than the bus needs to copy it. For the 40.8 million rows of SSUIS (forward strand, 1.5 GB
@@ -86,7 +86,7 @@ class ResidentColumns(Consumer[KmerStreamSearcher, ColumnParts]):
 
 
 class HandedOver(Consumer[KmerStreamSearcher, Result]):
-    """Hands the matches on both strands to a function that goes on with them on the device."""
+    """Hands the matches on both strands to a function that works on them on the device."""
 
     may_be_cut = False
 
@@ -101,7 +101,7 @@ class HandedOver(Consumer[KmerStreamSearcher, Result]):
         self._notice = notice
 
     def take(self, searcher: KmerStreamSearcher, block: QueryBlock, max_rows: int) -> Result | None:
-        """Return what the function makes of a block (`Consumer`)."""
+        """Return the function's result for a block (`Consumer`)."""
         found = searcher.find_strands(tuple(Strand), max_rows)
         if found is None:
             return None

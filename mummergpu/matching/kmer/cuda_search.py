@@ -50,7 +50,8 @@ class ResidentTable:
     positions: int
     part_begin: int  # Where the part begins in the reference.
     sampling: KmerSampling
-    # Longer lists are sorted by so many bases before each position (`KmerTable`).
+    # The most positions of a list that ascends, and how many bases before each position longer
+    # lists are sorted by (`KmerTable`).
     longest_ascending: int
     ordered_bases: int
 
@@ -65,15 +66,15 @@ class KmerSearchContext:
     minimum_length: int
     step: int
     sampling_step: int
-    # A MEM has a whole window of so many bases (`KmerPage.window_bases`); 0 for all MEMs.
+    # The bases of a window, one of which every MEM contains (`KmerPage.window_bases`); 0 for all.
     window: int
     kmers_of_window: int  # The places of a window, its last k-mers, of which one is listed.
     reference: int  # The address of the joined reference, as bit planes.
     tables: Sequence[ResidentTable]
-    # Where a query has more matches, with a window if there is one, its seeds are chosen
+    # The most matches of a query, with a window if there is one, before its seeds are chosen
     # (`seed_rule`).
     max_matches: int | None
-    # Whether matches may be left out that are not unique in the reference (`KmerPage`).
+    # Whether matches that are not unique in the reference may be left out (`KmerPage`).
     only_unique: bool = False
 
     @property
@@ -116,7 +117,7 @@ class PackedQueries:
     # The samples of each query; None if their steps are those of the block, or each table has its
     # own.
     samples: QuerySamples | None
-    continues: bool = False  # Whether queries go on behind their ends (`QueryBlock`).
+    continues: bool = False  # Whether queries continue after their ends (`QueryBlock`).
 
 
 QUERY_OF_WARP: Final = 512
@@ -168,7 +169,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         max_rows: int,
         consumer: Consumer[Any, Result],
     ) -> Result | None:
-        """Return what a consumer makes of a block (`StreamSearcher`); count chosen seeds."""
+        """Return a consumer's result for a block (`StreamSearcher`); count chosen seeds."""
         self._counted.clear()
         result = super().use_matches(context, block, max_rows, consumer)
         # Without a result, the block is searched again in parts.

@@ -44,10 +44,11 @@ class KmerLookup(NamedTuple):
     kmer_length: int
     part_begin: int
     last_position: int  # The last position at which a whole k-mer of the reference can begin.
-    # Longer lists are sorted by so many bases before each position.
+    # The most positions of a list that ascends, and how many bases before each position longer
+    # lists are sorted by.
     longest_ascending: int
     ordered_bases: int
-    # Of so many k-mers side by side one is picked; 0 without (`KmerSampling.picked_of`).
+    # The k-mers in a row of which one is picked; 0 without (`KmerSampling.picked_of`).
     picked_of: int
     reference: CodeArray  # The codes of the whole reference with margins; (n_bases + 2 * MARGIN,).
 
@@ -86,16 +87,16 @@ class SeedSteps(NamedTuple):
     # The distances from one k-mer to the next and from one pair of a MEM to the next.
     step: int
     sampling_step: int
-    # A MEM has a whole window of so many bases, whose k-mers begin after the first to the last of
-    # its bases named; all 0 if k-mers need no window. With picked k-mers, the spans begin there of
-    # which one is picked.
+    # The bases of a window, one of which every MEM contains, and the fewest and the most of them
+    # before a k-mer that is looked up; all 0 if k-mers need no window. With picked k-mers, those
+    # before a span.
     window: int
     first_offset: int
     last_offset: int
-    # Where a query has more matches, or more with a window, seeds are chosen (`seed_rule`).
+    # The most matches of a query, or matches with a window, before seeds are chosen (`seed_rule`).
     max_matches: int
-    max_occurrences: int  # How often seeds that are taken occur together at most.
-    # The bases of a window of which seeds are chosen, from one to the next, and the places of a
+    max_occurrences: int  # The most occurrences of all taken seeds together.
+    # The bases of a window that may become a seed, and from one to the next; and the places of a
     # seed of which one is listed: 1 with picked k-mers.
     seed: int
     seed_step: int
@@ -107,7 +108,7 @@ def extend_at_most(
     codes: CodeArray, at: int, reference: CodeArray, reference_at: int, most: int, farthest: int
 ) -> int:
     """Return how many bases before two places match, up to `most`, which is up to `farthest`."""
-    # That is the same for many places, and mostly a few bases: the branch is foreseen.
+    # `farthest` is the same for many places, and mostly a few bases: the branch is predicted.
     if farthest <= WORD_STEP:
         return min(extend_word_left(codes, at, reference, reference_at), most)
     return extend_left(codes, at, reference, reference_at, most)
@@ -123,9 +124,9 @@ def place_by_bases(
     list_end: int,
     behind_equal: bool,
 ) -> int:
-    """Return the first place of a list that is sorted by bases whose bases come after a k-mer's.
+    """Return the first place of a list sorted by bases whose bases do not come before a k-mer's.
 
-    So many bases before the k-mer are compared, of those by which the list is sorted. With
+    The `bases` bases before the k-mer are compared, of those by which the list is sorted. With
     `behind_equal` it is the first place after those with the same bases, and else the first of
     these. If a break is among the k-mer's bases, no place has the same bases, and the result does
     not depend on `behind_equal`.
@@ -152,9 +153,9 @@ def place_by_bases(
 def end_of_equal(
     lookup: KmerLookup, codes: CodeArray, at: int, bases: int, begin: int, list_end: int
 ) -> int:
-    """Return where the places end whose bases are a k-mer's (`place_by_bases`); they begin there.
+    """Return where the places with a k-mer's bases end (`place_by_bases`); they begin at `begin`.
 
-    They are few of a long list mostly, so the steps to the end double from the first place on.
+    They are mostly few of a long list, so the steps to the end double from the first place on.
     """
     low, step = begin, as_int64(1)
     # All places from the first to `low` have these bases.
@@ -169,7 +170,7 @@ def end_of_equal(
 
 
 class BasesBeside(NamedTuple):
-    """The bases that must lie beside a listed position, and which of their bits (`four_before`)."""
+    """The bases wanted next to a listed position, and which of their bits count (`four_before`)."""
 
     bases: int
     bits: int
@@ -179,10 +180,10 @@ class BasesBeside(NamedTuple):
 def bases_beside(
     lookup: KmerLookup, codes: CodeArray, at: int, kmer_offset: int, tail: int, is_sorted: bool
 ) -> BasesBeside:
-    """Return what tells where a k-mer with so many bases on both sides may lie.
+    """Return the bases that must lie next to the places of a k-mer.
 
-    In a list that ascends the bases before a position tell it, in one that is sorted by those the
-    bases behind its k-mer.
+    They are bases before a position in a list that ascends, and bases after its k-mer in one that
+    is sorted by the bases before.
     """
     bits = as_int64(lookup.beside_of_all)
     if bits == 0:
@@ -198,7 +199,7 @@ def bases_beside(
 
 @inline
 def may_count(lookup: KmerLookup, wanted: BasesBeside, place: int) -> bool:
-    """Return whether the bases beside a listed position may be those that are wanted."""
+    """Return whether the bases next to a listed position may be the wanted ones."""
     if wanted.bits == 0:
         return True
     return as_int64(lookup.bases_beside[as_index(place)]) & wanted.bits == wanted.bases
@@ -211,7 +212,7 @@ def prefetch_place(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int
         position = as_int64(lookup.positions[as_index(place)])
         found = MARGIN + lookup.part_begin + position
         prefetch(lookup.reference, found)
-        # Where other bases do not tell, few places are compared with more than the first bases.
+        # If no such bases are compared, few places match beyond the first bases.
         if wanted.bits != 0:
             prefetch(lookup.reference, found - STEP)
 
@@ -219,7 +220,7 @@ def prefetch_place(lookup: KmerLookup, wanted: BasesBeside, place: int, end: int
 class ListedPlaces(NamedTuple):
     """A part of the list of a k-mer, and how many bases before it all of its places share.
 
-    `is_sorted` tells how: whether the whole list is sorted by what comes before its places.
+    `is_sorted` says whether the whole list is sorted by the bases before its places.
     """
 
     begin: int
@@ -238,9 +239,9 @@ def is_long_list(lookup: KmerLookup, begin: int, end: int) -> bool:
 def listed_places(
     lookup: KmerLookup, queries: QueryCodes, at: int, kmer_offset: int
 ) -> ListedPlaces:
-    """Return the part of the list of the k-mer at a place that so many bases before it precede.
+    """Return the part of a k-mer's list that the `kmer_offset` bases before the k-mer precede.
 
-    Where the list is not sorted by so many bases, it may be more. An end of -1 tells of damage.
+    Where the list is sorted by fewer bases, it may be more. An end of -1 shows damage.
     """
     zero = as_int64(0)
     kmer = kmer_at(queries.codes, MARGIN + at, lookup.kmer_length)
@@ -271,7 +272,7 @@ BATCH: Final = 64
 """The k-mers whose memory accesses run at the same time."""
 
 # The numbers of a k-mer in a batch. The k-mer becomes the start of its list (`find_lists`); the
-# lead is the bases of its window before it. Where a match reaches so far to the left as the last
+# offset is the bases of its window before it. If a match reaches as far to the left as the last
 # number, an earlier k-mer finds it.
 QUERY_OF: Final = 0
 PLACE: Final = 1
@@ -294,9 +295,9 @@ def add_query_kmer(
     kmer_offset: int,
     left_limit: int,
 ) -> int:
-    """Add a k-mer to a batch unless its k-mer has a break; return how many there are then."""
+    """Add a k-mer to a batch unless it has a break; return how many there are then."""
     kmer = kmer_at(codes, MARGIN + place, lookup.kmer_length)
-    # No match holds a k-mer with a break: it takes no place of the batch.
+    # No match contains a k-mer with a break: it takes no place of the batch.
     if kmer < 0:
         return size
     prefetch(lookup.offsets, kmer)
@@ -317,9 +318,9 @@ def next_batch(
     query: int,
     at: int,
 ) -> tuple[int, int, int]:
-    """Fill a batch with the k-mers of the next k-mers, or those picked of the next spans.
+    """Fill a batch with the next k-mers, or those picked of the next spans.
 
-    Return how many there are, and the query and the place of the k-mer, or the span, behind them.
+    Return how many there are, and the query and the place of the k-mer, or the span, after them.
     """
     offsets, kmer_length, kmers = queries.offsets, lookup.kmer_length, lookup.picked_of
     needed = kmer_length + max(kmers - 1, 0)
@@ -353,7 +354,7 @@ def next_batch(
 
 @inline
 def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
-    """Replace the k-mer of each k-mer by its list, and prefetch the first occurrences.
+    """Replace each k-mer of a batch by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
     """
@@ -376,7 +377,7 @@ def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
 
 
 class PlacesToExtend(NamedTuple):
-    """The part of a list that a search looks at, but for the places in between that it skips."""
+    """The part of a list that a search looks at, except the places in between that it skips."""
 
     begin: int
     skipped_begin: int

@@ -1,6 +1,6 @@
 """The entries of a minimizer of a query: which of them lie in matches, and where these end.
 
-Most entries need no access to the reference: the bases beside their k-mers (`sequence.contexts`)
+Most entries need no access to the reference: the bases next to their k-mers (`sequence.contexts`)
 show that they occur by chance, or that a match begins before the window or ends too early. The
 matches that lie in no other one are kept in a frontier: each begins later than the one before it,
 and ends later. So it has at most one for each start, however many copies of a repeat there are.
@@ -28,7 +28,7 @@ from mummergpu.sequence.mems import MemRows
 from mummergpu.sequence.minimizers import MAXIMUM_WINDOW, PlaceArray, RankArray
 
 TWICE: Final = -1
-"""In place of where a match begins in the reference: it occurs a second time."""
+"""In place of the reference start of a match: it occurs a second time."""
 
 
 class UniqueMatchFrontier(NamedTuple):
@@ -121,7 +121,7 @@ class QueryKmer(NamedTuple):
     # Its number and its place (`sequence.minimizers`).
     number: int
     place: int
-    context: np.uint64  # The bases beside it (`sequence.contexts`).
+    context: np.uint64  # The bases next to it (`sequence.contexts`).
     # The entries of the table that may have its k-mer.
     listed_begin: int
     listed_end: int
@@ -175,7 +175,7 @@ class MatchEnds(NamedTuple):
 
 
 class TargetRange(NamedTuple):
-    """What is looked for among the entries of a minimizer: all in bases of the query."""
+    """The bounds of the matches wanted among a minimizer's entries, in bases of the query."""
 
     # The fewest and the most bases of a match before the k-mer.
     min_left: int
@@ -185,8 +185,8 @@ class TargetRange(NamedTuple):
     right: int
     right_reverse: int
     is_broken: bool  # Whether contexts do not show how far a match reaches.
-    # The bases of a context in which a match agrees that begins before all starts; 0 where it
-    # cannot tell.
+    # The bases of a context that agree in a match that begins before all starts; 0 where that is
+    # not known.
     earlier: np.uint64
 
 
@@ -194,7 +194,7 @@ class TargetRange(NamedTuple):
 def ends_before(
     lookup: MinimizerLookup, codes: CodeArray, query_kmer: QueryKmer, starts: StartsOfMinimizer
 ) -> MatchEnds:
-    """Return where the matches end at the furthest that begin before those found at a minimizer."""
+    """Return the furthest ends of the matches that begin before those found at a minimizer."""
     at = query_kmer.place >> 1
     forward, reverse = as_int64(0), as_int64(0)
     least = at - starts.first + 1
@@ -231,9 +231,9 @@ def ends_before(
 
 @inline
 def flanks_mask(query_kmer: QueryKmer, left: int, right: int) -> np.uint64:
-    """Return the bases of a context that so many bases of the query before and after a k-mer take.
+    """Return the context bases that `left` query bases before a k-mer and `right` after it take.
 
-    Of more bases than a context has, it shows the nearest ones.
+    If they are more than a context has, these are the nearest ones.
     """
     left, right = min(left, CONTEXT_BASES), min(right, CONTEXT_BASES)
     return sides_mask(right, left) if query_kmer.place & 1 == 1 else sides_mask(left, right)
@@ -243,7 +243,7 @@ def flanks_mask(query_kmer: QueryKmer, left: int, right: int) -> np.uint64:
 def has_candidate(lookup: MinimizerLookup, query_kmer: QueryKmer, ends: MatchEnds) -> bool:
     """Return whether an entry may be in a match that reaches beyond the ends on its strand."""
     beside = lookup.min_length - lookup.kmer_length
-    # Where so many bases beside a k-mer match, half of them do on one of its sides.
+    # If this many bases next to a k-mer match, half of them do on one of its sides.
     near = (min(beside, CONTEXT_BASES) + 1) // 2
     near_before, near_after = sides_mask(near, 0), sides_mask(0, near)
     for one in range(query_kmer.listed_begin, query_kmer.listed_end):
@@ -263,7 +263,7 @@ def has_candidate(lookup: MinimizerLookup, query_kmer: QueryKmer, ends: MatchEnd
 def target_at(
     lookup: MinimizerLookup, query_kmer: QueryKmer, starts: StartsOfMinimizer, ends: MatchEnds
 ) -> TargetRange:
-    """Return what is looked for among the entries of a minimizer."""
+    """Return the bounds of the matches wanted among the entries of a minimizer."""
     kmer_length = lookup.kmer_length
     at = query_kmer.place >> 1
     max_left, max_right = at - starts.first, query_kmer.query_end - at
@@ -328,7 +328,7 @@ def extend_at_minimizer(
             )
             if left < target.max_left:
                 continue
-            # Whatever begins later and ends before that lies in this match.
+            # A match that begins later and ends before that lies in this one.
             least = max(least, behind)
             if is_twice and behind == target.max_right:
                 least += 1
@@ -403,7 +403,7 @@ def left_of_entry(
 def reaches(
     lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, right: int
 ) -> bool:
-    """Return whether the last of so many bases from a k-mer on match, unless contexts show that."""
+    """Return whether the last of `right` bases from a k-mer on match, unless contexts show that."""
     last = min(right - lookup.kmer_length, STEP)
     if last <= CONTEXT_BASES:
         return True
@@ -422,7 +422,7 @@ def reaches(
 def bases_left(
     lookup: MinimizerLookup, codes: CodeArray, at: int, found: int, is_reverse: bool, most: int
 ) -> int:
-    """Return how many bases before a k-mer of a query match beside one of the reference.
+    """Return how many bases before a k-mer of a query match those before one of the reference.
 
     `at` and `found` are where the k-mer begins on both forward strands; `is_reverse` says that it
     is the reverse complement in the reference.

@@ -1,4 +1,4 @@
-"""The entries of a frequent minimizer: only those are looked at that the longest matches have.
+"""The entries of a frequent minimizer: only those of the longest matches are looked at.
 
 A long list is sorted by the bases after its k-mers, and again by those before them
 (`index.minimizer_order`). All entries of matches that reach far enough lie side by side in the
@@ -6,9 +6,9 @@ first order: two bisections find them. From where the query itself would lie, th
 both sides, those of longer matches first. Of two matches of which one ends later, the other one
 counts only if it begins earlier; so an entry counts if more bases before its k-mer match than of
 all before it, or as many and it ends where the last one did, which then occurs twice. As soon as
-the second order has few entries with so many bases before them, or none, these are the last ones.
+the second order has few entries with that many bases before them, or none, these are the last ones.
 
-So a list is not walked because nothing in it is unique: of 50,000 copies of `AC` two tell it.
+So a list in which nothing is unique is not walked: of 50,000 copies of `AC`, two suffice.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, equal_sides
 from mummergpu.sequence.extension import extend_right, extend_right_reversed
 
 MET_BEFORE_ASKING: Final = 8
-"""So many entries are looked at before it is asked whether others are fewer."""
+"""The entries that are looked at before asking whether others are fewer."""
 
 
 class StrandEntries(NamedTuple):
@@ -55,7 +55,7 @@ class StrandEntries(NamedTuple):
 
 
 class OrderedMinimizer(NamedTuple):
-    """A minimizer of a query, what is looked for, and its entries on one strand."""
+    """A minimizer of a query, the bounds of wanted matches, and its entries on one strand."""
 
     lookup: MinimizerLookup
     codes: CodeArray
@@ -73,7 +73,7 @@ def meet_ordered_matches(
     ends: MatchEnds,
     frontier: UniqueMatchFrontier,
 ) -> None:
-    """Do what `minimizer_entries.extend_at_minimizer` does, for a long list."""
+    """Do the work of `minimizer_entries.extend_at_minimizer` for a long list."""
     target = target_at(lookup, query_kmer, starts, ends)
     number = ordered_number(lookup, query_kmer)
     for reverse in range(2):
@@ -92,7 +92,7 @@ def first_start_beyond(
     """Return where the first match begins that has a minimizer of a long list and passes an end.
 
     The k-mer lies before the end. If no match does, it is the base after where the minimizer
-    begins; and where too many do to tell, the beginning of the query.
+    begins; and if too many matches pass to decide, the beginning of the query.
     """
     at = query_kmer.place >> 1
     listed = strand_entries(lookup, query_kmer, ordered_number(lookup, query_kmer), is_reverse)
@@ -106,8 +106,8 @@ def first_start_beyond(
         return query_kmer.query_begin
     first = place_beside(minimizer, listed.begin, listed.end, True, needed, False)
     furthest = as_int64(-1)
-    # All entries that pass the end lie side by side. Many of them are not worth a look: what the
-    # answer saves is a look at a few.
+    # All entries that pass the end lie side by side. Many of them are not worth a look: the answer
+    # saves only a look at a few.
     for place in range(first, min(first + MET_BEFORE_ASKING, listed.end)):
         if equal_beside(minimizer, place, True, needed) < needed:
             return at - furthest
@@ -163,7 +163,7 @@ def meet_on_strand(minimizer: OrderedMinimizer, frontier: UniqueMatchFrontier) -
     own = place_beside(minimizer, first, behind, True, min(most, ORDERED_BASES), False)
     if most > ORDERED_BASES and own < behind:
         if equal_beside(minimizer, own, True, ORDERED_BASES) == ORDERED_BASES:
-            # Which of these reach farthest, the order does not tell.
+            # The order does not show which of these reach farthest.
             meet_all(minimizer, first, behind, frontier)
             return
     meet_outwards(minimizer, first, own, behind, frontier)
@@ -175,14 +175,14 @@ def meet_all(
 ) -> None:
     """Add the matches of some entries to a frontier, of which many may reach far.
 
-    Those come first that have more of a reference of one repeat before them in the query's
-    direction: they end later than the others, which are then not followed to their ends.
+    In a reference of one repeat, entries with more of it ahead in the query's direction come first:
+    they end later than the others, which are then not followed to their ends.
     """
     lookup, codes, target = minimizer.lookup, minimizer.codes, minimizer.target
     listed, at = minimizer.listed, minimizer.query_kmer.place >> 1
     least = target.right_reverse if listed.is_reverse else target.right
-    # What begins no earlier than the furthest match has to end behind it, or where it does if that
-    # occurs once so far.
+    # A match that begins no earlier than the furthest one has to end after it, or where it does if
+    # that one occurs once so far.
     furthest_left, furthest = as_int64(-1), as_int64(0)
     for number in range(behind - first):
         place = behind - 1 - number if listed.is_reverse else first + number
@@ -208,7 +208,7 @@ def meet_all(
 def meet_outwards(
     minimizer: OrderedMinimizer, first: int, own: int, behind: int, frontier: UniqueMatchFrontier
 ) -> None:
-    """Add the matches of some entries to a frontier, beginning with those beside the query's place.
+    """Add the matches of some entries to a frontier, beginning next to the query's place.
 
     None of them shares more than `ORDERED_BASES` with the query.
     """
@@ -225,7 +225,7 @@ def meet_outwards(
     while max(right_of_lower, right_of_upper) >= 0:
         right = max(right_of_lower, right_of_upper)
         if right < last_right:
-            # What ends earlier and begins there, too, lies in the last one.
+            # A match that ends earlier and begins there, too, lies in the last one.
             needed += 1
             last_right = as_int64(-1)
         needed = max(needed, shortest - right)
@@ -269,14 +269,14 @@ def meet_few_others(
     most: int,
     frontier: UniqueMatchFrontier,
 ) -> bool:
-    """Return whether few entries have so many bases before the k-mer, and then add their matches.
+    """Return whether few entries have this many bases before the k-mer; if so, add their matches.
 
     The last one that counted is in the frontier if it occurs once so far.
     """
     listed = minimizer.listed
     begin, end = listed.begin + listed.left_shift, listed.end + listed.left_shift
     bases = min(needed, ORDERED_BASES)
-    # Those with so many equal bases before the k-mer lie side by side in the second order.
+    # Those with this many equal bases before the k-mer lie side by side in the second order.
     begin = place_beside(minimizer, begin, end, False, bases, False)
     end = place_beside(minimizer, begin, end, False, bases, True)
     if end - begin > most:
@@ -328,9 +328,9 @@ def place_beside(
     bases: int,
     behind_equal: bool,
 ) -> int:
-    """Return the first place, of some in one order, that so many bases of the query come before.
+    """Return the first place, of some in one order, whose bases do not come before the query's.
 
-    With `behind_equal` it is the first one behind those with the same bases.
+    Only `bases` bases are compared. With `behind_equal` it comes after places with the same bases.
     """
     low, high = begin, end
     while low < high:
@@ -346,7 +346,7 @@ def place_beside(
 def is_before_query(
     minimizer: OrderedMinimizer, place: int, to_right: bool, bases: int, if_equal: bool
 ) -> bool:
-    """Return whether the bases beside an entry come before those of the query."""
+    """Return whether the bases next to an entry come before those of the query."""
     lookup, listed = minimizer.lookup, minimizer.listed
     equal = equal_beside(minimizer, place, to_right, bases)
     if equal == bases:
@@ -365,7 +365,7 @@ def is_before_query(
 
 @inline
 def equal_beside(minimizer: OrderedMinimizer, place: int, to_right: bool, most: int) -> int:
-    """Return how many bases beside the k-mer of an entry match, of so many bases of the query."""
+    """Return how many bases next to the k-mer of an entry match the query, `most` at most."""
     lookup, codes, listed = minimizer.lookup, minimizer.codes, minimizer.listed
     query_kmer = minimizer.query_kmer
     entry = listed.to_right[as_index(place)] if to_right else listed.to_left[as_index(place)]

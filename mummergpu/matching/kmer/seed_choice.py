@@ -53,10 +53,10 @@ PLACES_AHEAD: Final = 8
 """The occurrences whose bases are prefetched before one is compared."""
 
 PLACES_AT_ONCE: Final = 32
-"""So many listed places are compared with vector instructions, before any is looked at."""
+"""The listed places that are compared at once with vector instructions, before any is visited."""
 
 LONG_SCAN: Final = 1 << 7
-"""Where more listed places have to be compared to count a seed, its count is kept."""
+"""A seed's count is kept if counting it compares more listed places than this."""
 
 FULL: Final = -1
 DAMAGED: Final = -2
@@ -82,21 +82,21 @@ class SeedKmer(NamedTuple):
     """A k-mer of a seed, as it is looked up."""
 
     # Where it begins among the codes, without the margin, and the bases of the seed before it and
-    # behind it.
+    # after it.
     at: int
     kmer_offset: int
     tail: int
     # Where its query begins and ends.
     query_begin: int
     query_end: int
-    left_limit: int  # Where a match reaches so far to the left, a seed before has found it.
+    left_limit: int  # If a match reaches this far to the left, a seed before has found it.
 
 
 @inline
 def beside_kmer(
     lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, places: ListedPlaces
 ) -> BasesBeside:
-    """Return what tells at which listed places a seed may lie."""
+    """Return the bases that must lie next to the listed places of a seed."""
     return bases_beside(
         lookup, codes, query_kmer.at, query_kmer.kmer_offset, query_kmer.tail, places.is_sorted
     )
@@ -130,7 +130,7 @@ def has_seed(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: 
 
 @inline
 def is_exact(query_kmer: SeedKmer, places: ListedPlaces) -> bool:
-    """Return whether the whole seed of a k-mer lies at all listed places: their order tells."""
+    """Return whether, by their order, all listed places of a k-mer have its whole seed."""
     return query_kmer.tail == 0 and places.known == query_kmer.kmer_offset
 
 
@@ -152,7 +152,7 @@ def query_length(search: SeedSearch, query: int) -> int:
 def kmer_of_seed(
     search: SeedSearch, query: int, seeds: Seeds, seed: int, tail: int, before: int
 ) -> SeedKmer:
-    """Return the k-mer of a seed with so many bases behind it.
+    """Return the k-mer of a seed with `tail` bases after it.
 
     The seed before it that is taken begins `before` bases earlier; 0 if there is none.
     """
@@ -165,10 +165,10 @@ def kmer_of_seed(
 
 @inline
 def tails_of_seed(search: SeedSearch, query: int, seeds: Seeds, seed: int) -> tuple[int, int]:
-    """Return the most and the fewest bases of a seed behind a k-mer that is looked up.
+    """Return the most and the fewest bases of a seed after a k-mer that is looked up.
 
-    One of so many k-mers of each occurrence is listed. With picked k-mers there is one; none, and
-    the most are fewer than the fewest, if a break is among their bases.
+    Each occurrence of the seed has one listed k-mer among these. With picked k-mers there is only
+    one; if its span has a break there is none, and the most are fewer than the fewest.
     """
     lookup, queries = search.lookup, search.queries
     kmers = lookup.picked_of
@@ -213,7 +213,7 @@ def count_listed(search: SeedSearch, query_kmer: SeedKmer, places: ListedPlaces,
     counted, slot = room.counted_seeds, as_int64(0)
     is_long = places.end - places.begin > LONG_SCAN
     if is_long:
-        # The reads of a repeat share its seeds, also those that an error has made of them.
+        # The reads of a repeat share its seeds, including those that an error has made.
         slot = slot_of(room, codes, query_kmer, lookup.kmer_length)
         if is_counted(room, slot, codes, query_kmer, lookup.kmer_length):
             return as_int64(counted[slot, COUNTED_COUNT])
@@ -237,7 +237,7 @@ def count_listed(search: SeedSearch, query_kmer: SeedKmer, places: ListedPlaces,
 
 @inline
 def slot_of(room: SeedRoom, codes: CodeArray, query_kmer: SeedKmer, kmer_length: int) -> int:
-    """Return where the count of a seed may be kept, which its last bases tell."""
+    """Return where the count of a seed may be kept, which depends on its last bases."""
     end = MARGIN + query_kmer.at + kmer_length + query_kmer.tail
     key = as_int64(query_kmer.kmer_offset * 31 + query_kmer.tail)
     for place in range(end - kmer_length - query_kmer.tail, end):
@@ -269,7 +269,7 @@ def is_counted(
 def occurs_listed(
     search: SeedSearch, at: int, kmer_offset: int, tail: int, listed: ListedPlaces
 ) -> bool:
-    """Return whether a seed, with so many bases beside a k-mer, lies at a listed place."""
+    """Return whether a k-mer lies at a listed place with its seed's bases on both sides."""
     zero = as_int64(0)
     query_kmer = SeedKmer(at, kmer_offset, tail, zero, zero, zero)
     return bool(count_listed(search, query_kmer, listed, zero) != 0)
@@ -279,7 +279,7 @@ def occurs_listed(
 def has_too_many_near(search: SeedSearch, query: int) -> bool:
     """Return whether a query has too many matches with a part that are near (`seed_rule`).
 
-    Damage that it meets counts as many: whoever chooses seeds meets it again.
+    Damage counts as too many matches: choosing seeds meets it again.
     """
     lookup, codes = search.lookup, search.queries.codes
     length = query_length(search, query)
@@ -307,7 +307,7 @@ def has_too_many_near(search: SeedSearch, query: int) -> bool:
 
 @inline
 def is_near_match(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: int) -> bool:
-    """Return whether a k-mer is in a match of its seed, but of none before it, that is near."""
+    """Return whether a near match of a k-mer contains its seed, and not the seed before."""
     left, right = bases_of_match(lookup, codes, query_kmer, found)
     if left < 0:
         return False
@@ -323,7 +323,7 @@ def is_near_match(lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, fo
 def bases_of_match(
     lookup: KmerLookup, codes: CodeArray, query_kmer: SeedKmer, found: int
 ) -> tuple[int, int]:
-    """Return how many bases a match with a seed has before and behind its k-mer.
+    """Return how many bases a match with a seed has before and after its k-mer.
 
     The first is -1 if the seed is not whole there, or if the match reaches the seed before: it is
     met there.
@@ -344,7 +344,7 @@ def bases_of_match(
 
 @jit
 def choose_seeds(search: SeedSearch, query: int) -> tuple[Seeds, int]:
-    """Take seeds of a query that has too many matches; a number of `DAMAGED` tells of damage.
+    """Take seeds of a query that has too many matches; a number of `DAMAGED` shows damage.
 
     Return also how many disjoint seeds have all of their matches among those that are kept.
     """
@@ -417,7 +417,7 @@ def thinned_places(search: SeedSearch, query: int, windows: Seeds) -> Seeds:
 
 @inline
 def most_thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, count: int) -> int:
-    """Return what `thinning_bits` does of as many bits as possible; `count` places are known."""
+    """Return `thinning_bits` for as many bits as possible; `count` places are known."""
     room, codes = search.room, search.queries.codes
     at, kept = MARGIN + query_range(search, query)[0] + seed * seeds.step, room.kept_seeds
     # Seeds of other reads that are alike mostly have the same length and begin with the same base.
@@ -453,7 +453,7 @@ def is_kept(room: SeedRoom, slot: int, codes: CodeArray, at: int, bases: int) ->
 
 @inline
 def first_bits(count: int, most: int) -> int:
-    """Return bits with which at least so many occurrences are still too many, it seems."""
+    """Return the fewest bits that likely leave over `2 * most` of `count` occurrences, or all."""
     bits = as_int64(THINNING_BITS)
     while bits > 0 and count >> (THINNING_BITS + 1 - bits) > 2 * most:
         bits -= 1
@@ -464,7 +464,7 @@ def first_bits(count: int, most: int) -> int:
 def thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, bits: int) -> int:
     """Return how many bits, up to `bits`, a `thinning_hash` may have so that a seed occurs rarely.
 
-    The places with so many are written to the room, and how often the seed occurs there. A seed is
+    The places with that many are written to the room, and how often the seed occurs. A seed is
     found by the listed k-mers in it: with a table of each n-th position, one of n k-mers is listed
     for each place, so all n tails are looked up. In pseudo-code:
 
@@ -488,7 +488,7 @@ def thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, bits:
         wanted = beside_kmer(lookup, codes, query_kmer, places)
         first_begin = lookup.part_begin - query_kmer.kmer_offset
         for first in range(places.begin, places.end, PLACES_AT_ONCE):
-            # Most places of a long list do not count, which their numbers alone tell.
+            # Most places of a long list do not count, which their positions alone show.
             stop = min(first + PLACES_AT_ONCE, places.end)
             if min_key(lookup.positions, first, stop, first_begin) >> bits != 0:
                 continue
@@ -515,7 +515,7 @@ def thinning_bits(search: SeedSearch, query: int, seeds: Seeds, seed: int, bits:
 
 @inline
 def keep_below(places: Int64Array, count: int, bits: int) -> int:
-    """Keep the places whose `thinning_hash` has at most so many bits; return how many there are."""
+    """Keep the places whose `thinning_hash` has at most `bits` bits; return how many there are."""
     kept = as_int64(0)
     for place in range(count):
         if thinning_hash(places[place]) >> bits == 0:

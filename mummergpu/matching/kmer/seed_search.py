@@ -81,11 +81,11 @@ STATE_NUMBERS: Final = 7
 """The elements of the state that the kernel keeps when it stops because the rows are full: the
 query of the next k-mer, its position in the block, and the filled rows; the offset of the
 next k-mer in its window; how many queries have had their seeds chosen, and how many of these occur
-too often as a whole; and the number behind that of the last query that was checked for too many
+too often as a whole; and the number after that of the last query that was checked for too many
 matches."""
 
 LOOKED_UP, COMPARED = 0, 1
-"""The columns of what a query has cost: k-mers looked up, and occurrences compared."""
+"""The columns of the cost of a query: k-mers looked up, and occurrences compared."""
 
 
 def find_seed_matches(
@@ -107,7 +107,7 @@ def find_seed_matches(
     state = np.zeros(STATE_NUMBERS, dtype=np.int64)
     steps = _steps_of(indexed, min_length)
     is_bounded = steps.max_matches < UNBOUNDED_MATCHES
-    # A listed k-mer stands for so many places of a seed at most.
+    # A listed k-mer stands for at most `kmers_of_seed` places of a seed.
     occurrences = lookup.positions.size * steps.kmers_of_seed
     seed_room = new_seed_room(min(steps.max_occurrences, occurrences) if is_bounded else 0)
     state[NEXT_PLACE] = state[NEXT_OFFSET] = steps.first_offset
@@ -162,7 +162,7 @@ def seed_kernel(search: SeedSearch, counts: Int64Array, chosen: ByteArray, rows:
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
     After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
-    each query is added to its count, and what it costs is noted if matches are bounded;
+    each query is added to its count, and its cost is noted if matches are bounded;
     `chosen` is `MemColumns.seeds`.
     """
     batch, state, costs, steps = search.batch, search.state, search.costs, search.steps
@@ -219,7 +219,7 @@ def seed_kernel(search: SeedSearch, counts: Int64Array, chosen: ByteArray, rows:
 
 @inline
 def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, rows: MemRows) -> int:
-    """Write the MEMs for which this is the first k-mer, `most`; return where their rows end.
+    """Write at most `most` MEMs for which this is the first k-mer; return where their rows end.
 
     `ROWS_FULL_HERE` is returned if not all of them fit, and `DAMAGED_HERE` if a position is larger
     than the last one.
@@ -227,7 +227,7 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
     lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     positions, reference, codes = lookup.positions, lookup.reference, queries.codes
     kmer_length, kmer_offset = lookup.kmer_length, batch[query_kmer, KMER_OFFSET]
-    # Where a match reaches so far to the left, an earlier k-mer has found it.
+    # If a match reaches this far to the left, an earlier k-mer has found it.
     left_limit = batch[query_kmer, LEFT_LIMIT]
     at = batch[query_kmer, PLACE]
     query_begin = queries.offsets[batch[query_kmer, QUERY_OF]]
@@ -290,7 +290,7 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
 def places_with_window(search: SeedSearch, query_kmer: int) -> PlacesToExtend:
     """Return the places of a k-mer that may be the first of a MEM; none if none has its window."""
     lookup, batch = search.lookup, search.batch
-    # The order of a list does not tell what comes behind its k-mer, but an earlier query may have.
+    # The order says nothing of the bases after the k-mer, but the count of an earlier query may.
     places = places_to_extend(lookup, search.queries, batch, query_kmer)
     at, kmer_offset = batch[query_kmer, PLACE], batch[query_kmer, KMER_OFFSET]
     tail = search.steps.window - lookup.kmer_length - kmer_offset
@@ -306,7 +306,7 @@ def places_with_window(search: SeedSearch, query_kmer: int) -> PlacesToExtend:
 
 @inline
 def full_window_matches(search: SeedSearch, query_kmer: int, places: PlacesToExtend) -> int:
-    """Return how many places are known to be new matches with a whole window: their order tells."""
+    """Return how many places their order shows to be new matches with a whole window."""
     lookup, batch = search.lookup, search.batch
     kmer_offset, before = batch[query_kmer, KMER_OFFSET], batch[query_kmer, LEFT_LIMIT]
     if not is_long_list(lookup, batch[query_kmer, LIST_BEGIN], batch[query_kmer, LIST_END]):
@@ -319,7 +319,7 @@ def full_window_matches(search: SeedSearch, query_kmer: int, places: PlacesToExt
     has_earlier = (
         batch[query_kmer, PLACE] - search.queries.offsets[batch[query_kmer, QUERY_OF]] >= before
     )
-    # The list is not sorted by as many bases as tell what an earlier k-mer finds.
+    # The list is sorted by too few bases to show what an earlier k-mer finds.
     if has_earlier and before > lookup.ordered_bases:
         return as_int64(0)
     return as_int64(places.end - places.begin - (places.skipped_end - places.skipped_begin))
@@ -327,7 +327,7 @@ def full_window_matches(search: SeedSearch, query_kmer: int, places: PlacesToExt
 
 @inline
 def has_too_many(search: SeedSearch, query: int, count: int) -> bool:
-    """Return whether too many matches of a query, which has so many, are near (`seed_rule`).
+    """Return whether too many of a query's `count` matches are near (`seed_rule`).
 
     Only queries without windows are looked at, each once.
     """
@@ -362,10 +362,10 @@ def find_chosen(
 def next_seeds(
     search: SeedSearch, query: int, at: int, kmer_offset: int
 ) -> tuple[int, int, int, int]:
-    """Fill a batch with the k-mers of the next k-mers.
+    """Fill a batch with the next k-mers.
 
-    Return how many there are, and the query, the place and the lead of the k-mer behind them. With
-    picked k-mers, these are those of the span behind them.
+    Return how many there are, and the query, the place and the offset (in its window) of the k-mer
+    after them. With picked k-mers, these are those of the span after them.
     """
     lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     if steps.window == 0:
@@ -400,7 +400,7 @@ def next_seeds(
 def next_picked(search: SeedSearch, query: int, at: int) -> tuple[int, int, int]:
     """Fill a batch with the k-mers that are picked at the ends of the next windows (`next_seeds`).
 
-    Return how many there are, and the query and the place of the span behind them.
+    Return how many there are, and the query and the place of the span after them.
     """
     lookup, queries, steps, batch = search.lookup, search.queries, search.steps, search.batch
     offsets, kmer_length, kmers = queries.offsets, lookup.kmer_length, lookup.picked_of
@@ -428,7 +428,7 @@ def next_picked(search: SeedSearch, query: int, at: int) -> tuple[int, int, int]
 
 @inline
 def next_place(search: SeedSearch, query_kmer: int) -> tuple[int, int]:
-    """Return the place and the lead for `next_seeds` to begin with a k-mer, or its first span."""
+    """Return the place and the offset for `next_seeds` to begin with a k-mer, or its first span."""
     steps, batch = search.steps, search.batch
     place, kmer_offset = batch[query_kmer, PLACE], batch[query_kmer, KMER_OFFSET]
     if search.lookup.picked_of > 0:
@@ -442,7 +442,7 @@ def next_place(search: SeedSearch, query_kmer: int) -> tuple[int, int]:
 
 @inline
 def find_seed_lists(search: SeedSearch, size: int) -> bool:
-    """Replace the k-mer of each k-mer by its list, and prefetch the first occurrences.
+    """Replace each k-mer of a batch by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
     """

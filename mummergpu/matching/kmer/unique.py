@@ -7,8 +7,8 @@ the entries with this minimizer's k-mer have every copy of the match.
 
 Along a query, the first minimizers with the lowest ranks of later windows never lie before those of
 earlier windows. So all matches that begin before those of a minimizer have been met before it, and
-one of these contains a match if it ends as late. What was met needs no list: the furthest end on
-each strand tells it. Only entries count that reach beyond that end; among them, a match is unique
+one of these contains a match if it ends as late. No list of them is needed: the furthest end on
+each strand stands for all. Only entries that reach beyond it count; among them, a match is unique
 if no other one extends at least as far to both sides. So a read of a repeat is done as soon as the
 copy that it comes from is met, however many other copies there are, and nothing is left to filter
 (`filter.keep_unique`).
@@ -74,7 +74,7 @@ ENTRIES_OF_LINE: Final = 8
 """The entries in 64 bytes."""
 
 RARE_ENTRIES: Final = 4
-"""A minimizer with at most so many entries is rare enough: no rarer one is looked for."""
+"""A minimizer with at most this many entries is rare enough: no rarer one is looked for."""
 
 WINDOWS_AHEAD: Final = 8
 """The windows among whose minimizers the rarest is looked for."""
@@ -82,10 +82,10 @@ WINDOWS_AHEAD: Final = 8
 NUMBER, QUERY, FORWARD_ROWS, REVERSE_ROWS, FORWARD_END, REVERSE_END = range(6)
 FORWARD_ASKED, REVERSE_ASKED, FORWARD_NEXT, REVERSE_NEXT = range(6, 10)
 STATE_NUMBERS: Final = 10
-"""The elements of the state of a search: the next minimizer, its query, the filled rows, and where
-the matches met in that query end at the furthest, on each strand; for which of these ends it has
-been asked how early a match begins that passes it, and the first minimizer that such a match can be
-found at."""
+"""The elements of the state of a search: the next minimizer and its query; then, on each strand,
+the filled rows, the furthest end of the matches met in that query, the end for which the earliest
+start of a match that passes it was last sought, and the first minimizer at which such a match can
+be found."""
 
 UNKNOWN: Final = -1
 ALL_MET: Final = 1 << 62
@@ -246,7 +246,7 @@ def next_that_matters(
 ) -> int:
     """Return the first minimizer, from one on, that a match beyond the ends may be found at.
 
-    It is the first one behind the query, or the number of all, if there is none.
+    It is the first one after the query, or the number of all, if there is none.
     """
     lookup, minimizers = work.lookup, work.minimizers
     places, ranks, total = minimizers.places, minimizers.ranks, minimizers.total
@@ -349,7 +349,7 @@ def ends_from(work: UniqueWork, query_kmer: QueryKmer) -> MatchEnds:
     """Return the furthest ends; or `ALL_MET` where only matches found later pass them.
 
     A match that passes an end has the minimizer of the last window before that, or begins later
-    than this window. Where it is frequent, and few of its entries pass the end, these tell how
+    than this window. Where it is frequent, and few of its entries pass the end, these show how
     early a match can begin.
     """
     lookup, minimizers, state = work.lookup, work.minimizers, work.state
@@ -360,7 +360,7 @@ def ends_from(work: UniqueWork, query_kmer: QueryKmer) -> MatchEnds:
             window_begin = end + 2 - lookup.window - lookup.kmer_length
             if state[FORWARD_ASKED + strand] == end or end == query_kmer.query_end:
                 continue
-            # Minimizers are known up to a window behind this part.
+            # Minimizers are known up to a window after this part.
             if not query_kmer.place >> 1 <= window_begin <= minimizers.end:
                 continue
             state[FORWARD_ASKED + strand] = end
@@ -373,7 +373,7 @@ def ends_from(work: UniqueWork, query_kmer: QueryKmer) -> MatchEnds:
             other = query_kmer_at(work, lowest, query_kmer.query_begin, query_kmer.query_end)
             if other.listed_end - other.listed_begin > lookup.longest_ascending:
                 start = min(start, first_start_beyond(lookup, work.codes, other, end, strand == 1))
-                # What begins there is found at a minimizer that does not lie before it.
+                # A match that begins there is found at a minimizer that does not lie before it.
                 state[FORWARD_NEXT + strand] = first_from(minimizers, query_kmer.number, start)
     forward, reverse = state[FORWARD_END], state[REVERSE_END]
     if query_kmer.number < state[FORWARD_NEXT]:
@@ -393,7 +393,7 @@ def first_from(minimizers: QueryMinimizers, number: int, at: int) -> int:
 
 @inline
 def lowest_of(minimizers: QueryMinimizers, number: int, begin: int, window: int) -> int:
-    """Return the number of the last minimizer with the lowest rank of a window; -1 if it has none.
+    """Return the number of the last minimizer with the lowest rank of a window; -1 without one.
 
     All k-mers are minimizers that have this rank. `number` lies in the window or before it.
     """

@@ -115,7 +115,7 @@ def child_of(tree: TreeArrays, node: int, code: int) -> int:
 def next_child(tree: TreeArrays, node: int, slot: int) -> tuple[int, int]:
     """Return the first child of a node at or after a slot, and the slot after that child.
 
-    Slots 0 to 3 are the bases, 4 is ``$``, and 5 is behind them. Without a child it is `NO_NODE`.
+    Slots 0 to 3 are the bases, 4 is ``$``, and 5 is after them. Without a child it is `NO_NODE`.
     """
     child = NO_NODE
     while slot <= BREAK and child == NO_NODE:

@@ -119,7 +119,7 @@ def match_kernel(
             counts[query] += 1
             node = lanes[lane, NODE]
             depth_above = parent_depth_of(tree, node)
-            # What is kept of a candidate has 32 bits.
+            # The numbers of a candidate have 32 bits.
             if node >= tree.slots or depth_above < 0 or depth_above > lanes[lane, MATCHED]:
                 return False
             candidates.positions[place] = lanes[lane, START] - queries.offsets[query]
@@ -244,7 +244,7 @@ def is_candidate(
     node = lanes[lane, NODE]
     start = lanes[lane, START]
     # Only below a leaf whose edge begins above the minimum length is there a single occurrence, and
-    # only then does one base before it tell whether the match is maximal to the left.
+    # only then does one base before it decide whether the match is maximal to the left.
     return (
         start == begin
         or codes[as_index(start - 1)] == BREAK
