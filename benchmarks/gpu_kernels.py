@@ -36,7 +36,7 @@ from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import read_reference
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 from mummergpu.workload.declaration import load_declaration
 
 WORKLOADS = ("LMONO", "SSUIS", "HSILL", "CBRIGG")

@@ -34,8 +34,9 @@ from mummergpu.index.pages import Page
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK, Strand
+from mummergpu.sequence.codes import BREAK
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 COPIED_BYTES = 1 << 28
 COLUMNS = ("offsets", "query_starts", "reference_starts", "lengths")
@@ -64,13 +65,13 @@ def gathers_of(workload: Workload, page: KmerPage) -> int:
     kmer_length = table.sampling.kmer_length
     step = table.sampling.query_step(workload.minimum_length)
     last = block.base_count - kmer_length
-    samples = np.arange(0, max(0, last + 1), step)
-    ends = block.offsets[np.searchsorted(block.offsets, samples, side="right")]
-    samples = samples[samples + kmer_length <= ends]
-    kmers = np.zeros(samples.size, dtype=np.int64)
-    has_break = np.zeros(samples.size, dtype=bool)
+    query_kmers = np.arange(0, max(0, last + 1), step)
+    ends = block.offsets[np.searchsorted(block.offsets, query_kmers, side="right")]
+    query_kmers = query_kmers[query_kmers + kmer_length <= ends]
+    kmers = np.zeros(query_kmers.size, dtype=np.int64)
+    has_break = np.zeros(query_kmers.size, dtype=bool)
     for place in range(kmer_length):
-        codes = block.codes[samples + place]
+        codes = block.codes[query_kmers + place]
         has_break |= codes >= BREAK
         kmers |= (codes.astype(np.int64) & 3) << 2 * place
     kmers = kmers[~has_break]

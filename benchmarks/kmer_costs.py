@@ -34,7 +34,8 @@ from mummergpu.index.pages import Page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, Strand, with_margins
+from mummergpu.sequence.codes import MARGIN, with_margins
+from mummergpu.sequence.strand import Strand
 
 READ_BASES = 150
 READS_OF_BLOCK = 3000

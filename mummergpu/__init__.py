@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mummergpu.api.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
     from mummergpu.api.index import Index as Index
     from mummergpu.api.map_run import map as map
-    from mummergpu.api.mapping_requests import Scores as Scores
     from mummergpu.api.matches import DeviceMatches as DeviceMatches
     from mummergpu.api.matches import Match as Match
     from mummergpu.api.matches import Matches as Matches
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from mummergpu.api.run import match as match
     from mummergpu.cuda.device_array import DeviceArray as DeviceArray
     from mummergpu.errors import MummergpuError as MummergpuError
+    from mummergpu.mapping.options import Scores as Scores
     from mummergpu.output.options import RecordStyle as RecordStyle
     from mummergpu.output.options import SamOptions as SamOptions
     from mummergpu.output.options import TextStyle as TextStyle
@@ -90,7 +90,7 @@ _PLACES = {
     "RecordStyle": "mummergpu.output.options",
     "RunStats": "mummergpu.api.run",
     "SamOptions": "mummergpu.output.options",
-    "Scores": "mummergpu.api.mapping_requests",
+    "Scores": "mummergpu.mapping.options",
     "TextStyle": "mummergpu.output.options",
     "align": "mummergpu.api.align_run",
     "hmmscan": "mummergpu.api.profile_hits",

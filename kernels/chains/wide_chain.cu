@@ -213,7 +213,7 @@ struct Row {
     // Return whether the way that is kept has a higher number than another, which is preferred if
     // both are equal.
     __device__ __forceinline__ bool is_after([[maybe_unused]] uint32 node,
-                                              [[maybe_unused]] uint32 rank) const {
+                                             [[maybe_unused]] uint32 rank) const {
 #if CHAIN_KEEPS == KEEPS_TRACES
         return rank < ranks[node];
 #else

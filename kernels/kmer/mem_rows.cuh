@@ -1,15 +1,16 @@
-// Writes the MEMs of samples into rows.
+// Writes the MEMs of query k-mers into rows.
 #pragma once
 
 #include "common/mems.cuh"
-#include "kmer/samples.cuh"
+#include "kmer/query_kmers.cuh"
 
-// Return the number of MEMs of all samples before a sample, which may be one past the last.
+// Return the number of MEMs of all query k-mers before a query k-mer, which may be one past the
+// last.
 __device__ __forceinline__ uint64 mems_before(const uint64* tile_offsets, const uint32* counts,
-                                              uint64 sample) {
-    const uint64 tile = sample / TILE_SAMPLES;
+                                              uint64 kmer) {
+    const uint64 tile = kmer / TILE_KMERS;
     uint64 before = tile_offsets[tile];
-    for (uint64 other = tile * TILE_SAMPLES; other < sample; ++other) {
+    for (uint64 other = tile * TILE_KMERS; other < kmer; ++other) {
         before += counts[other];
     }
     return before;
@@ -31,7 +32,7 @@ __device__ __forceinline__ uint64 query_begin_at(const Rows& rows, uint64 positi
     return rows.query_offsets[query];
 }
 
-// Write a MEM into a row. `start_in_query` is where the sample begins in its query.
+// Write a MEM into a row. `start_in_query` is where the query k-mer begins in its query.
 __device__ __forceinline__ void write_row(const Rows& rows, uint64 row, const Table& table,
                                           uint64 start_in_query, const Extension& found) {
     rows.mems.query_starts[row] = static_cast<long long>(start_in_query - found.left);

@@ -1,4 +1,4 @@
-// The program that searches tables of k-mers: packs the queries, looks up and extends samples, and
+// The program that searches tables of k-mers: packs the queries, looks up and extends query k-mers, and
 // makes text or columns of the matches.
 #include "common/scan.cu"
 #include "kmer/columns.cu"

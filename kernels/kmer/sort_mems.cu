@@ -1,7 +1,7 @@
 // Sorts the MEMs of each query by their starts in the query, then by those in the reference.
 //
-// A period of pairs is longer than the step if the table does not list every k-mer of the reference.
-// A sample then finds MEMs that begin before those of the samples before it.
+// The sampling step is longer than the step of queries if the table does not list every k-mer of the reference.
+// A query k-mer then finds MEMs that begin before those of the query k-mers before it.
 //
 // The kernels read and write MEMs as columns.
 #pragma once

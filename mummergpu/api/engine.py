@@ -35,8 +35,8 @@ from mummergpu.pipeline.plan import plan_storable_index
 from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
+from mummergpu.sequence.strand import Strand
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns

@@ -12,14 +12,13 @@ from mummergpu.api.requests import PathLike, device_options, thread_count
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.memory import NamedPair, NamedSequence, ReadsInMemory, is_pair, several
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
-from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.mapping.options import InsertSizes, Scores
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.output.options import ReadGroup, read_group_of, usual_read_group
 from mummergpu.pipeline.map_options import LONG_READS, MapOptions
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import (
     check_bool,
-    check_int,
     choice,
     instance,
     path,
@@ -27,7 +26,6 @@ from mummergpu.runtime.option_values import (
     shown,
     text,
 )
-from mummergpu.viterbi.recurrence.model import LARGEST_COST, Costs
 
 Reads = PathLike | Iterable[PathLike] | Iterable[NamedSequence] | Iterable[NamedPair]
 """Files of reads, or reads in memory."""
@@ -37,80 +35,6 @@ Mates = PathLike | Iterable[PathLike] | Iterable[NamedSequence]
 
 
 _BASES: Final = re.compile("[ACGTUN]+", re.IGNORECASE)
-
-Penalty = int | tuple[int, int]
-"""A penalty of all gaps, or of deletions and of insertions."""
-
-
-@frozen
-class Scores:
-    """The scores of alignments of reads; the defaults are those of bwa mem.
-
-    Attributes
-    ----------
-    match : int
-        Match score, 1 to 20; ``-A`` of the command.
-    mismatch : int
-        Mismatch penalty, 0 to 100 as all penalties; ``-B``.
-    gap_open : int, or tuple of int
-        Gap open penalty, or those of deletions and of insertions; ``-O``.
-    gap_extend : int, or tuple of int
-        Gap extension penalty, at least 1, or those of deletions and of insertions; ``-E``.
-    clipping : int
-        Clipping penalty; ``-L``.
-    unpaired : int
-        Penalty of an unpaired read pair; ``-U``.
-    min_score : int
-        Minimum score of an alignment to report; ``-T``.
-
-    Raises
-    ------
-    OptionError
-        If a number is out of its range.
-
-    Examples
-    --------
-    >>> import mummergpu
-    >>> mummergpu.Scores(gap_open=(8, 6)).min_score
-    30
-    """
-
-    match: int = 1
-    mismatch: int = 4
-    gap_open: Penalty = 6
-    gap_extend: Penalty = 1
-    clipping: int = 5
-    unpaired: int = 17
-    min_score: int = 30
-
-    def __post_init__(self) -> None:
-        check_int("unpaired", self.unpaired, 0, LARGEST_COST)
-        check_int("min_score", self.min_score)
-        self.costs.check()
-
-    @property
-    def costs(self) -> Costs:
-        """The scores as the aligner takes them."""
-        deletion_open, insertion_open = _two_penalties("gap_open", self.gap_open)
-        deletion_extend, insertion_extend = _two_penalties("gap_extend", self.gap_extend)
-        return Costs(
-            match=check_int("match", self.match),
-            mismatch=check_int("mismatch", self.mismatch),
-            insertion_open=insertion_open,
-            insertion_extend=insertion_extend,
-            deletion_open=deletion_open,
-            deletion_extend=deletion_extend,
-            end_bonus=check_int("clipping", self.clipping, 0, LARGEST_COST),
-        )
-
-
-def _two_penalties(option: str, asked: object) -> tuple[int, int]:
-    """Return the penalties of deletions and of insertions."""
-    both = asked if isinstance(asked, tuple | list) else (asked, asked)
-    if len(both) != 2:
-        raise OptionError(option, f"{shown(asked)} is not a number, nor two such as (6, 6)")
-    return check_int(option, both[0], 0, LARGEST_COST), check_int(option, both[1], 0, LARGEST_COST)
-
 
 USUAL_SCORES: Final = Scores()
 

@@ -30,8 +30,8 @@ from mummergpu.output.sink import OutputContext
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import pluralize
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 if TYPE_CHECKING:
     from mummergpu.matching.device_columns import DeviceColumns

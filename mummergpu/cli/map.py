@@ -38,7 +38,7 @@ from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from mummergpu.input.blocks.read_files import ReadSource
-    from mummergpu.mapping.placing.insert_size import InsertSizes
+    from mummergpu.mapping.options import InsertSizes
     from mummergpu.output.options import ReadGroup, RecordStyle, SortOptions
     from mummergpu.output.targets import OutputTarget
     from mummergpu.pipeline.map_options import MapOptions
@@ -50,7 +50,7 @@ ALL_PLACEMENTS: Final = 1 << 52
 """More placements than a read can have."""
 
 _OPTIONS: Final = "pipeline.map_options:MapOptions"
-_SCORES: Final = "api.mapping_requests:Scores"
+_SCORES: Final = "mapping.options:Scores"
 
 _ALTERNATIVES: Final = re.compile(r"([0-9]+)(?:,[0-9]+)?")
 _LEVEL: Final = re.compile("[0-9]")
@@ -350,7 +350,7 @@ def _sources(params: Params) -> tuple[ReadSource, ...]:
 def _insert_sizes(text: str | None) -> InsertSizes | None:
     if text is None:
         return None
-    from mummergpu.mapping.placing.insert_size import InsertSizes
+    from mummergpu.mapping.options import InsertSizes
 
     try:
         numbers = [float(word) for word in text.split(",")]

@@ -18,7 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from cuda.bindings import driver
 
-from mummergpu.cuda.cuda_device import CudaDevice, PrimaryContext, call, call_for_memory
+from mummergpu.cuda.cuda_device import (
+    CudaDevice,
+    PrimaryContext,
+    argument_codes,
+    call,
+    call_for_memory,
+)
 from mummergpu.cuda.device import AnyArray, Argument, BlockShape, KernelResources, Mark, Program
 
 _SHARED_BYTES: Final = 48 << 10
@@ -122,7 +128,7 @@ class _Kernel:
 
     def __init__(self, function: Any, arguments: Sequence[Argument]) -> None:
         self._function = function
-        self._codes = "".join("I" if isinstance(one, np.uint32) else "Q" for one in arguments)
+        self._codes = argument_codes(arguments)
         self._idle: list[_Arguments] = []
         self._granted = _SHARED_BYTES
 

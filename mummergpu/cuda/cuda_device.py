@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import numpy as np
 from cuda.bindings import driver
 
-from mummergpu.cuda.device import AnyArray, DeviceMemoryError, KernelResources, Texture
+from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError, KernelResources, Texture
 from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import BackendError
@@ -68,6 +69,11 @@ def call(function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:
     if len(values) > 1:
         return tuple(values)
     return values[0] if values else None
+
+
+def argument_codes(arguments: Sequence[Argument]) -> str:
+    """Return the format codes, those of `struct`, with which a kernel's arguments are packed."""
+    return "".join("I" if isinstance(one, np.uint32) else "Q" for one in arguments)
 
 
 def call_for_memory(wanted: str, function: Callable[..., tuple[Any, ...]], *arguments: Any) -> Any:

@@ -151,6 +151,8 @@ class Programs:
 
     def load(self, source: ProgramSource) -> Program:
         """Return a loaded program; the device is current in the calling thread."""
+        if (program := self._loaded.get(source)) is not None:
+            return program
         # Threads that need the same program at once would each compile it.
         with self._loading:
             if source not in self._loaded:

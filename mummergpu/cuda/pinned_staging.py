@@ -126,10 +126,10 @@ class Staging:
     def _take_piece(self) -> int:
         """Wait for the least recently used piece to become free, and return its number."""
         number = self._next
-        self._next = (number + 1) % self._count
         if number == len(self._pieces):
             self._pieces.append(self._device.pinned(PIECE_BYTES, np.uint8))
             self._marks.append(None)
+        self._next = (number + 1) % self._count
         mark = self._marks[number]
         if mark is not None:
             mark.wait()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pycuda.driver as cuda
 
-from mummergpu.cuda.cuda_device import CudaDevice
+from mummergpu.cuda.cuda_device import CudaDevice, argument_codes
 from mummergpu.cuda.device import (
     AnyArray,
     Argument,
@@ -74,7 +74,7 @@ class _Program:
         function = self._functions.get(kernel)
         if function is None:
             function = self._module.get_function(kernel)
-            function.prepare("".join(argument_code(argument) for argument in arguments))
+            function.prepare(argument_codes(arguments))
             self._functions[kernel] = function
         return function
 
@@ -86,11 +86,6 @@ class _Program:
 
     def symbol(self, name: str) -> int:
         return int(self._module.get_global(name)[0])
-
-
-def argument_code(argument: Argument) -> str:
-    """Return the format code with which PyCUDA packs an argument."""
-    return "I" if isinstance(argument, np.uint32) else "Q"
 
 
 class _Stream:
@@ -169,7 +164,11 @@ class PycudaDevice(CudaDevice):
             self._context = cuda.Device(number).retain_primary_context()
         except cuda.Error as error:
             raise BackendError("cuda", f"device {number}: the driver answers: {error}") from error
-        super().__init__(number)
+        try:
+            super().__init__(number)
+        except BaseException:
+            self._context.detach()
+            raise
 
     @contextmanager
     def current(self) -> Iterator[None]:

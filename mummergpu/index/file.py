@@ -113,7 +113,11 @@ class IndexFile:
             self.header = read_header(file, path)
             self.layout = self._layout_of(self.header)
             self._memory = self._map(file.fileno())
-        self._sections = {section.name: section for section in self.header.sections}
+            self._sections = {section.name: section for section in self.header.sections}
+            # A second private mapping takes memory only where the original reference differs.
+            self._again = self._memory
+            if CIRCULAR_SECTION in self._sections:
+                self._again = map_file(file.fileno(), self._memory.size)
         self._present: list[Page] = []
         self._reads_bases_beside = False
         header = self.header
@@ -273,7 +277,9 @@ class IndexFile:
             "margins of the reference",
         )
         if circular.size:
-            padded = original_codes(padded, starts, lengths, circular)
+            section = self._sections["reference"]
+            again = self._again[section.offset : section.offset + section.byte_count]
+            padded = original_codes(again, padded, starts, lengths, circular)
         bounds = name_offsets.tolist()
         return Reference(
             self.path,

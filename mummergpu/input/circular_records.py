@@ -61,8 +61,8 @@ def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
     Raise `OptionError` if there is no record of a name, or one is too short.
     """
     circular = np.flatnonzero(circular_records(reference, names))
-    codes = reference.padded_codes[: reference.padded_codes.size - MARGIN].copy()
-    pieces = [codes]
+    codes = reference.padded_codes
+    pieces = [codes[:-MARGIN]]
     for record in circular.tolist():
         length = int(reference.record_lengths[record])
         if length < BEYOND:
@@ -70,10 +70,12 @@ def unrolled(reference: Reference, names: Sequence[str]) -> UnrolledReference:
             text = f"the record '{name}' has {length:,} bases, and circular ones have"
             raise OptionError("circular", f"{text} at least {BEYOND:,}")
         begin = MARGIN + int(reference.record_starts[record])
-        own = codes[begin : begin + length].copy()
-        codes[begin : begin + length] = BREAK
+        own = codes[begin : begin + length]
         pieces += [np.full(1, BREAK, dtype=np.uint8), own[-BEYOND:], own, own[:BEYOND]]
     padded = np.concatenate((*pieces, np.full(MARGIN, BREAK, dtype=np.uint8)))
+    for record in circular.tolist():
+        begin = MARGIN + int(reference.record_starts[record])
+        padded[begin : begin + int(reference.record_lengths[record])] = BREAK
     return unrolled_as(reference, circular, padded)
 
 
@@ -98,14 +100,19 @@ def unrolled_as(original: Reference, circular: Int64Array, padded: CodeArray) ->
 
 
 def original_codes(
-    padded: CodeArray, starts: Int64Array, lengths: Int64Array, circular: Int64Array
+    copy: CodeArray,
+    padded: CodeArray,
+    starts: Int64Array,
+    lengths: Int64Array,
+    circular: Int64Array,
 ) -> CodeArray:
-    """Return the padded codes of the original of an `UnrolledReference` that has these codes.
+    """Return the padded codes of the original of an `UnrolledReference` whose codes are `padded`.
 
-    `starts` and `lengths` are those of the records of the original.
+    They are written into a `copy` of `padded`. `starts` and `lengths` are those of the records of
+    the original.
     """
     size = int(starts[-1] + lengths[-1])
-    codes = padded[: size + 2 * MARGIN].copy()
+    codes = copy[: size + 2 * MARGIN]
     codes[size + MARGIN :] = BREAK
     begin = MARGIN + size + 1 + BEYOND
     for record in circular.tolist():

@@ -37,14 +37,9 @@ from mummergpu.mapping.candidates.candidates import (
     quality_thresholds,
 )
 from mummergpu.mapping.candidates.key_sort import new_sort_room
-from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.mapping.placing.choice import Choices, Names, PlacingRoom, map_templates, new_choices
-from mummergpu.mapping.placing.insert_size import (
-    MEASURED,
-    InsertSizes,
-    PairSizes,
-    measure_templates,
-)
+from mummergpu.mapping.placing.insert_size import MEASURED, PairSizes, measure_templates
 from mummergpu.mapping.placing.mapping_quality import Odds
 from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.placing.refinement import new_tops

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import field
+from math import floor
 from typing import Final, NamedTuple
 
+from mummergpu.errors import OptionError
 from mummergpu.runtime.frozen import frozen
-from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
+from mummergpu.runtime.option_values import check_int, shown
+from mummergpu.viterbi.recurrence.model import LARGEST_COST, MOST_BASES, Costs
 
 MAX_READ_BASES: Final = MOST_BASES
 """The longest read that is mapped; longer ones stay unmapped."""
@@ -18,6 +21,147 @@ class Limits(NamedTuple):
     seed_length: int
     margin: int
     min_score: int
+
+
+Penalty = int | tuple[int, int]
+"""A penalty of all gaps, or of deletions and of insertions."""
+
+
+@frozen
+class Scores:
+    """The scores of alignments of reads; the defaults are those of bwa mem.
+
+    Attributes
+    ----------
+    match : int
+        Match score, 1 to 20; ``-A`` of the command.
+    mismatch : int
+        Mismatch penalty, 0 to 100 as all penalties; ``-B``.
+    gap_open : int, or tuple of int
+        Gap open penalty, or those of deletions and of insertions; ``-O``.
+    gap_extend : int, or tuple of int
+        Gap extension penalty, at least 1, or those of deletions and of insertions; ``-E``.
+    clipping : int
+        Clipping penalty; ``-L``.
+    unpaired : int
+        Penalty of an unpaired read pair; ``-U``.
+    min_score : int
+        Minimum score of an alignment to report; ``-T``.
+
+    Raises
+    ------
+    OptionError
+        If a number is out of its range.
+
+    Examples
+    --------
+    >>> import mummergpu
+    >>> mummergpu.Scores(gap_open=(8, 6)).min_score
+    30
+    """
+
+    match: int = 1
+    mismatch: int = 4
+    gap_open: Penalty = 6
+    gap_extend: Penalty = 1
+    clipping: int = 5
+    unpaired: int = 17
+    min_score: int = 30
+
+    def __post_init__(self) -> None:
+        check_int("unpaired", self.unpaired, 0, LARGEST_COST)
+        check_int("min_score", self.min_score)
+        self.costs.check()
+
+    @property
+    def costs(self) -> Costs:
+        """The scores as the aligner takes them."""
+        deletion_open, insertion_open = _two_penalties("gap_open", self.gap_open)
+        deletion_extend, insertion_extend = _two_penalties("gap_extend", self.gap_extend)
+        return Costs(
+            match=check_int("match", self.match),
+            mismatch=check_int("mismatch", self.mismatch),
+            insertion_open=insertion_open,
+            insertion_extend=insertion_extend,
+            deletion_open=deletion_open,
+            deletion_extend=deletion_extend,
+            end_bonus=check_int("clipping", self.clipping, 0, LARGEST_COST),
+        )
+
+
+def _two_penalties(option: str, asked: object) -> tuple[int, int]:
+    """Return the penalties of deletions and of insertions."""
+    both = asked if isinstance(asked, tuple | list) else (asked, asked)
+    if len(both) != 2:
+        raise OptionError(option, f"{shown(asked)} is not a number, nor two such as (6, 6)")
+    return check_int(option, both[0], 0, LARGEST_COST), check_int(option, both[1], 0, LARGEST_COST)
+
+
+MOST_TOLD: Final = 1e6
+"""All sizes and deviations that a user gives must be below this, in bases."""
+
+PROPER_DEVIATIONS: Final = 4.0
+"""The sizes of proper pairs are within this many standard deviations of the mean."""
+
+
+@frozen
+class InsertSizes:
+    """The distribution of the sizes of templates, from one outer end of the mates to the other.
+
+    Attributes
+    ----------
+    mean, deviation : float
+        The mean and the standard deviation, in bases.
+    min_size, max_size : int
+        The sizes of a proper pair.
+    orientation : str
+        How mates lie to each other (`insert_size.ORIENTATIONS`).
+    others : tuple of InsertSizes
+        Further bells of the distribution, whose sizes are proper too.
+    share : float
+        The pairs of such a bell, for each one of the first bell.
+    is_wide : bool
+        Whether there were too few pairs to estimate the sizes, so that these are all usual ones.
+    """
+
+    mean: float
+    deviation: float
+    min_size: int
+    max_size: int
+    orientation: str = "fr"
+    others: tuple[InsertSizes, ...] = ()
+    share: float = 1.0
+    is_wide: bool = False
+
+    @classmethod
+    def of_user(
+        cls, mean: float, deviation: float, max_size: int | None = None, min_size: int | None = None
+    ) -> InsertSizes:
+        """Return the distribution that a user describes; bounds are 4 deviations from the mean."""
+        told = [one for one in (mean, deviation, max_size, min_size) if one is not None]
+        if not all(0 < one < MOST_TOLD for one in told):
+            text = ", ".join(f"{one:g}" for one in told)
+            raise OptionError("insert_size", f"{text} are not numbers of bases")
+        if max_size is not None and min_size is not None and max_size < min_size:
+            text = f"the largest size, {max_size}, is below the smallest"
+            raise OptionError("insert_size", text)
+        if min_size is None:
+            min_size = max(1, floor(mean - PROPER_DEVIATIONS * deviation + 0.5))
+        if max_size is None:
+            max_size = floor(mean + PROPER_DEVIATIONS * deviation + 0.5)
+        return cls(mean, deviation, min_size, max_size)
+
+    @property
+    def proper(self) -> list[list[int]]:
+        """The least and the largest size of each range of proper pairs, ascending."""
+        ranges: list[list[int]] = []
+        bells = (self, *self.others)
+        for least, most in sorted((bell.min_size, bell.max_size) for bell in bells):
+            if ranges and least <= ranges[-1][1] + 1:
+                ranges[-1][1] = max(most, ranges[-1][1])
+            else:
+                ranges.append([least, most])
+        return ranges
 
 
 @frozen

@@ -8,7 +8,7 @@ from typing import Final
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.option_values import choice, keep_values, one_of, positive
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 
 class Uniqueness(Enum):

@@ -152,13 +152,8 @@ def merge_rows(
             filled += 1
 
 
-def join_blocks(one: MemColumns, other: MemColumns) -> MemColumns:
-    """Append the matches of a block to those of the block before it."""
-    return join_all((one, other))
-
-
 def join_all(parts: Sequence[MemColumns]) -> MemColumns:
-    """Join the matches of consecutive blocks of queries, at least one, as `join_blocks` does."""
+    """Join the matches of consecutive blocks of queries, at least one."""
     begins = np.cumsum([0, *(part.count for part in parts)], dtype=np.int64).tolist()
     offsets = [part.offsets[1:] + begin for part, begin in zip(parts, begins, strict=False)]
     rows = join_rows(part.rows for part in parts)

@@ -25,8 +25,9 @@ from mummergpu.matching.long_queries import (
     owned_mems,
 )
 from mummergpu.matching.row_order import merge_pages
-from mummergpu.sequence.codes import CodeArray, Strand, reverse_complement_each
+from mummergpu.sequence.codes import CodeArray, reverse_complement_each
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.strand import Strand
 
 UNBOUNDED: Final = 1 << 62
 """More rows than any search can find."""

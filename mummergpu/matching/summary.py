@@ -17,8 +17,8 @@ from mummergpu.runtime.arrays import UInt64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit, writable
 from mummergpu.runtime.stats import MATCH_PARTS, Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import ColumnArray, MemColumns, match_count
+from mummergpu.sequence.strand import Strand
 
 
 @frozen

@@ -282,7 +282,8 @@ class OutputContext:
     the lines of the read groups that tags of reads name. Without `sort`, alignments are written as
     they come; without `compressor`, a `BgzfCompressor` makes blocks of bgzf; without `qualities`,
     those of genomes are found. `with_changes` and `with_bases` are for genomes: cs:Z in PAF, and
-    bases and MD in SAM. `records` is the style of reads; genomes take `equal_bases` of it.
+    bases and MD in SAM. `circular` are the numbers of the circular records of the reference.
+    `records` is the style of reads; genomes take `equal_bases` of it.
     """
 
     reference: Reference

@@ -26,8 +26,8 @@ from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.spill import SpilledMems, SpilledQueries
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.ordered_map import ordered_results
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
+from mummergpu.sequence.strand import Strand
 
 SAFETY: Final = 4.0
 """A part must have room for this multiple of the expected matches."""

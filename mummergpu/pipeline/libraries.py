@@ -18,11 +18,10 @@ from mummergpu.input.blocks.read_files import ReadSource
 from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.records.tags import id_of_group
-from mummergpu.mapping.options import MAX_READ_BASES
+from mummergpu.mapping.options import MAX_READ_BASES, InsertSizes
 from mummergpu.mapping.placing.insert_size import (
     LIBRARY,
     MEASURED,
-    InsertSizes,
     Libraries,
     is_enough,
     sizes_of_library,

@@ -9,8 +9,7 @@ from typing import Final
 
 from mummergpu.errors import OptionClashError, OptionError
 from mummergpu.input.blocks.read_files import ReadSource
-from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.output.options import USUAL_STYLE, ReadGroup, RecordStyle, SortOptions
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import RunOptions

@@ -58,7 +58,7 @@ from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 BOTH_STRANDS: Final = (Strand.FORWARD, Strand.REVERSE)
 

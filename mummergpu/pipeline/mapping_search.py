@@ -27,8 +27,8 @@ from mummergpu.pipeline.block_search_loop import FusedSearch
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.progress import PageProgress
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
+from mummergpu.sequence.strand import Strand
 
 if TYPE_CHECKING:
     from mummergpu.mapping.seeding.device_candidates import DeviceCandidates

@@ -20,8 +20,8 @@ from mummergpu.input.records.record_arrays import Records, Spans
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.strand import Strand
 
 
 class ArrayFile(Closing):

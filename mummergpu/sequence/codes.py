@@ -11,7 +11,6 @@ codes above `BREAK` (`LETTERS`). Searches never see these: `flatten` turns them 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -110,13 +109,6 @@ LETTERS: Final = NUCLEOTIDES.letters
 
 FIRST_TWO_FOLD: Final = LETTERS.index(b"R")
 """The first code of a letter whose complement is another letter."""
-
-
-class Strand(IntEnum):
-    """The strand of the query that a match lies on."""
-
-    FORWARD = 0
-    REVERSE = 1
 
 
 CODE_OF_BYTE: Final[CodeArray] = NUCLEOTIDES.code_of_byte()

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 ColumnArray = Int64Array
 

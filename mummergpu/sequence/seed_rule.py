@@ -69,7 +69,7 @@ KEPT_AT, KEPT_BASES, KEPT_BITS, KEPT_COUNT, KEPT_NUMBERS = range(5)
 COUNTED_SEEDS: Final = 1 << 12
 """The number of seeds whose occurrences in a long list are kept for later reads."""
 
-COUNTED_AT, COUNTED_LEAD, COUNTED_TAIL, COUNTED_COUNT, COUNTED_NUMBERS = range(5)
+COUNTED_AT, COUNTED_OFFSET, COUNTED_TAIL, COUNTED_COUNT, COUNTED_NUMBERS = range(5)
 """The columns of `SeedRoom.counted_seeds`."""
 
 
@@ -130,7 +130,7 @@ def new_seed_room(most: int = 0) -> SeedRoom:
         np.empty((kept, most + 1), dtype=np.int64),
         np.zeros((COUNTED_SEEDS, COUNTED_NUMBERS), dtype=np.int64),
     )
-    room.counted_seeds[:, COUNTED_LEAD] = -1
+    room.counted_seeds[:, COUNTED_OFFSET] = -1
     return room
 
 

@@ -14,7 +14,7 @@ from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.reference import Reference, read_reference
 from mummergpu.runtime.frozen import frozen
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 _HASH_BYTES = 16
 

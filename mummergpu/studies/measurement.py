@@ -15,8 +15,8 @@ from mummergpu.index.tree.flatten import TreePage
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, match_count
+from mummergpu.sequence.strand import Strand
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.records import KernelRecord, SweepRun

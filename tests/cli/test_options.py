@@ -17,7 +17,7 @@ from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 

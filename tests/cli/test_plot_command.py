@@ -20,7 +20,7 @@ from mummergpu.drawing.picture import PictureStyle
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
 

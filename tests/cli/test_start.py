@@ -193,7 +193,13 @@ def test_a_number_of_threads_that_the_user_gives_numpy_stays(
     assert run(told).splitlines()[-1] == "2"
 
 
-@pytest.mark.parametrize("words", ["--version", "--help", "index --help", "completion bash"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("--version", "--help", "index --help", "map --help", "align --help", "hmmsearch --help"),
+        "completion bash",
+    ],
+)
 def test_nothing_heavy_is_imported_before_there_is_work(words: str) -> None:
     program = (
         "import sys\n"

@@ -28,8 +28,9 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK, Strand, with_margins
+from mummergpu.sequence.codes import BREAK, with_margins
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 Codes = npt.NDArray[np.uint8]
 
@@ -134,7 +135,7 @@ def kmer_case(seed: int, minimum_length: int) -> Case:
     """A case for a k-mer search: fewer bases where nearly everything matches.
 
     Of two letters many k-mers are heavy; a repeat that is long and has errors gives matches that
-    are longer than a step, from many samples.
+    are longer than a step, from many query_kmers.
     """
     size = 1 if minimum_length < 6 else 5
     case = random_case(seed, 700 * size, 30 * size)

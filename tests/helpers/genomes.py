@@ -16,8 +16,9 @@ from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.filter import keep_unique
-from mummergpu.sequence.codes import CodeArray, Strand, encode
+from mummergpu.sequence.codes import CodeArray, encode
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 
 def changed(text: str, some: random.Random, differences: float, gaps: float = 0.0) -> str:

@@ -21,8 +21,8 @@ from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.tree import cpu as trees
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.picked_kmers import MAX_BASES
+from mummergpu.sequence.strand import Strand
 
 STRANDS = {
     "forward": (Strand.FORWARD,),

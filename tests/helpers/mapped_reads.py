@@ -31,8 +31,9 @@ from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.placing.refinement import new_tops
 from mummergpu.mapping.seeding.candidate_search import SearchRoom, Seeds, find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
-from mummergpu.sequence.codes import BREAK, Strand, encode, padded_reverse_complements, with_margins
+from mummergpu.sequence.codes import BREAK, encode, padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 from mummergpu.viterbi.recurrence.model import Costs
 
 

@@ -12,8 +12,8 @@ from helpers.in_memory import columns_of, named_queries, named_records
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.output.sink import Format
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 Row = tuple[int, int, int]
 """Query start on the strand that was searched, start in the record, length; 0-based."""

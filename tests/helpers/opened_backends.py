@@ -23,7 +23,7 @@ from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 FORWARD = Strand.FORWARD
 

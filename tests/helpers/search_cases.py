@@ -18,8 +18,8 @@ from mummergpu.index.tree_index import build_page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 STRANDS = (Strand.FORWARD, Strand.REVERSE)
 ONE_PAGE = 1 << 20

@@ -11,7 +11,7 @@ from helpers.in_memory import block_of, reference_of
 from helpers.search_cases import SearchCase
 from mummergpu.index.options import TreeOptions
 from mummergpu.runtime.progress import Messages, Work
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.layout_sweep import SweepOptions, sweep

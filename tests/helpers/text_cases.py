@@ -21,8 +21,8 @@ from mummergpu.matching.kmer.cuda_search import KmerSearchContext, KmerStreamSea
 from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter
 from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
 BOTH = (Strand.FORWARD, Strand.REVERSE)

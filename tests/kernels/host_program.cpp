@@ -145,8 +145,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(count_frequent_kmer_mems)
 #if FOR_MAPPING
     WARP_KERNEL(choose_query_seeds)
-    KERNEL(count_query_samples)
-    KERNEL(place_query_samples)
+    KERNEL(count_query_kmers)
+    KERNEL(place_query_kmers)
 #endif
     KERNEL(offset_query_mems)
     WARP_KERNEL(write_kmer_mems)

@@ -31,8 +31,8 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.bytes.texts import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 # `sanitized_search` has put their folder on the path.
 from helpers.device_columns import (  # isort: skip
@@ -54,7 +54,7 @@ from helpers.text_cases import (  # isort: skip
 BUFFERS: Final = (
     *("bit planes", "reverse bit planes", "query offsets", "kept mems", "tiles"),
     *("mem counts", "mem counts of tiles"),
-    *("frequent samples", "mem offsets of tiles", "offsets of mems 0"),
+    *("frequent query_kmers", "mem offsets of tiles", "offsets of mems 0"),
     *("query starts 0", "reference starts 0", "lengths 0"),
     *("offsets of mems 1", "query starts 1", "reference starts 1", "lengths 1"),
     *("query names", "query name offsets", "bytes of text tiles", "offsets of text tiles", "text"),

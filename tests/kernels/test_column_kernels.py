@@ -25,7 +25,7 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
 

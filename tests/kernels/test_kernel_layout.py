@@ -8,12 +8,9 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import struct
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +19,6 @@ from helpers.host_device import HERE, HostDevice, HostStream, folders_for_host, 
 from helpers.host_libraries import library_of
 from helpers.loops import each
 
-from mummergpu.cuda import stream_worker as launches
 from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.index.pages import Page
@@ -154,25 +150,8 @@ def test_structures_are_as_large_as_their_arguments(compiled: Compile, wide: boo
     assert offsets == [struct.calcsize(before) for before in ("", "Q", "QI", "QII", "QIIQ")]
 
 
-@pytest.fixture
-def real_device(nvrtc: None, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the real device, read without the library that needs a driver."""
-    played: Any = ModuleType("pycuda")
-    played.driver = ModuleType("pycuda.driver")
-    for module in (played, played.driver):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    path = Path(launches.__file__).with_name("pycuda_device.py")
-    spec = importlib.util.spec_from_file_location("read_device", path)
-    assert spec is not None and spec.loader is not None
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
 @pytest.mark.parametrize("wide", FORMATS)
-def test_the_real_device_gives_what_the_kernels_expect(
-    compiled: Compile, real_device: ModuleType, wide: bool
-) -> None:
+def test_the_real_device_gives_what_the_kernels_expect(compiled: Compile, wide: bool) -> None:
     values = compiled("none", wide).values
     shared = importlib.import_module("mummergpu.cuda.cuda_device")
     assert shared.BLOCK_THREADS == values["BLOCK_THREADS"], "as much memory is shared"

@@ -53,7 +53,7 @@ def test_a_block_of_too_many_bases_is_halved(
 
 
 def test_groups_of_parts_take_each_others_place(opened_tables: OpenTables) -> None:
-    """Together the groups find each match once, in whichever its first sample lies."""
+    """Together the groups find each match once, in whichever its first query_kmer lies."""
     given = opened_tables()
     pages = tables_of(GENOME, KmerSampling(3))
     assert len(pages) >= 4
@@ -68,7 +68,7 @@ def test_groups_of_parts_take_each_others_place(opened_tables: OpenTables) -> No
         assert given.device.used == tables + bit_planes_bytes(pages[0].joined_reference.size)
         expected, found = (find_on(one, block) for one in (cpu, given.backend))
         assert expected is not None and found is not None
-        # Samples are other ones: the cpu backend's begin with each query, here with the block.
+        # QueryKmers are other ones: the cpu backend's begin with each query, here with the block.
         if group == pages:
             assert rows_of(found) == rows_of(expected) == GENOME.expected(FORWARD)
         for searcher in given.backend._searchers:

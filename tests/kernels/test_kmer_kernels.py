@@ -187,7 +187,7 @@ def test_where_unique_matches_are_wanted_no_others_tell_more(
             for in_query in (False, True):
                 expected = keep_unique(every, in_query)
                 assert difference(keep_unique(found, in_query), expected) is None
-            # A sample has two matches for each start at most.
+            # A query_kmer has two matches for each start at most.
             assert found.count <= every.count
             if case.name.startswith("periodic") and every.count > 10_000:
                 assert found.count < every.count
@@ -223,7 +223,7 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("step", [6, 11, 23, 64])
-def test_samples_lie_at_steps_of_their_query_as_on_the_processor(
+def test_query_kmers_lie_at_steps_of_their_query_as_on_the_processor(
     opened_tables: OpenTables, seed: int, step: int
 ) -> None:
     """Mapping looks up some k-mers of each window of a read, wherever that lies in its block."""

@@ -278,7 +278,7 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert set(KERNELS) <= for_trees
     for_tables = kernels_launched(kmer_tables, kmer_search, cuda_consumers, searching, launches)
     assert for_tables == kernels_written(SEED_PROGRAM)
-    for_seeds = {"choose_query_seeds", "count_query_samples", "place_query_samples"}
+    for_seeds = {"choose_query_seeds", "count_query_kmers", "place_query_kmers"}
     assert for_tables - for_seeds == kernels_written(KMER_PROGRAM)
     assert set(kmer_tables.KERNELS) <= for_tables
     for_candidates = kernels_launched(device_candidates, launches)

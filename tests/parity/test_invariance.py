@@ -27,7 +27,7 @@ from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 CONTIGS = "B_anthracis_contigs.fasta"
 SLICE = "B_anthracis_Mslice.fasta"

@@ -10,7 +10,8 @@ from helpers.options import match_options
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand, decode
+from mummergpu.sequence.codes import decode
+from mummergpu.sequence.strand import Strand
 
 BASES = 9 << 20
 BORDER = 1 << 23

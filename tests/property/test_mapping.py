@@ -13,8 +13,7 @@ from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.sequence.codes import BREAK
 from mummergpu.sequence.mems import BlockMems, MemColumns
 

@@ -35,8 +35,9 @@ from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.overlaps import Intervals, not_contained
 from mummergpu.mapping.genomes.tracing import FILLED, TracedEnds, trace_anchors
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
-from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
+from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.strand import Strand
 from mummergpu.viterbi.recurrence.model import MOST_BASES
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.tiles.band import Scratch, new_scratch

@@ -49,7 +49,7 @@ class GenomeAlignments:
     queries : ndarray, dtype=int64, shape=(n_alignments,)
         The number of the query in its block, counted from 0.
     strands : ndarray, dtype=uint8, shape=(n_alignments,)
-        The strand of the query (`sequence.codes.Strand`).
+        The strand of the query (`sequence.strand.Strand`).
     records : ndarray, dtype=int64, shape=(n_alignments,)
         The record of the reference, counted from 0.
     query_starts, query_ends : ndarray, dtype=int64, shape=(n_alignments,)
@@ -127,8 +127,8 @@ class GenomeAlignments:
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         places = np.repeat(begins - offsets[:-1], sizes) + np.arange(offsets[-1])
         picked = {
-            name: column[rows] for name, column in vars(self).items() if column is not self.cigars
+            name: column[rows]
+            for name, column in vars(self).items()
+            if not name.startswith("cigar")
         }
-        return GenomeAlignments(
-            **picked | {"cigar_offsets": offsets, "cigars": self.cigars[places]}
-        )
+        return GenomeAlignments(**picked, cigar_offsets=offsets, cigars=self.cigars[places])

@@ -14,7 +14,8 @@ from mummergpu.mapping.genomes.overlaps import Intervals, not_contained, not_rep
 from mummergpu.mapping.genomes.tracing import TracedEnds
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import inline, jit
-from mummergpu.sequence.codes import MARGIN, CodeArray, Strand
+from mummergpu.sequence.codes import MARGIN, CodeArray
+from mummergpu.sequence.strand import Strand
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
@@ -117,7 +118,7 @@ def finish_alignments(
     ends: TracedEnds,
     sequences: Sequences,
     options: GenomeOptions,
-    places: RecordBounds,
+    bounds: RecordBounds,
     strand: Strand,
     map_function: Callable[..., Iterable[Any]],
 ) -> GenomeAlignments:
@@ -128,7 +129,7 @@ def finish_alignments(
     # Alignments inside another one go first, so that the rest is done only for those that stay.
     choose = not_contained if options.simplify else not_repeated
     keep = np.flatnonzero(choose(groups, intervals))
-    groups, kept = groups[keep], Intervals._make(extent[keep] for extent in intervals)
+    groups, kept = groups[keep], Intervals._make(interval[keep] for interval in intervals)
     counts = np.diff(ends.operation_begins, append=operations.size)[keep]
     begins = ends.operation_begins[keep]
     tasks = range(0, keep.size, _ALIGNMENTS_OF_TASK)
@@ -150,8 +151,8 @@ def finish_alignments(
     aligned = _Traced(kept.query_begins, kept.reference_begins, offsets, cigars)
     in_parts(lambda first, end: _count_differences(aligned, sequences, first, end, found))
     mismatches, gap_bases, gaps = found
-    queries, records = places.keys[groups, 0], places.keys[groups, 1]
-    query_starts, record_starts = places.query_starts[queries], places.record_starts[records]
+    queries, records = bounds.keys[groups, 0], bounds.keys[groups, 1]
+    query_starts, record_starts = bounds.query_starts[queries], bounds.record_starts[records]
     # A pair takes a base of both sequences, and each base of a gap one of either.
     bases = kept.query_ends - kept.query_begins + kept.reference_ends - kept.reference_begins
     pairs = (bases - gap_bases) // 2

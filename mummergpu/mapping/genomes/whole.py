@@ -18,8 +18,9 @@ from mummergpu.mapping.genomes.finishing import RecordBounds, finish_alignments,
 from mummergpu.mapping.genomes.mapping_quality import with_rivals
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.mapping.genomes.tracing import TracedEnds
-from mummergpu.sequence.codes import MARGIN, CodeArray, Strand, padded_reverse_complements
+from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems
+from mummergpu.sequence.strand import Strand
 from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
 
 EndToEnd = Callable[[CodeArray, CodeArray], tuple[int, OperationArray]]

@@ -13,18 +13,15 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, UNIT, Candidates
+from mummergpu.mapping.options import PROPER_DEVIATIONS, InsertSizes
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing, nearest_diagonal
 from mummergpu.runtime.arrays import BoolArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit
-
-MOST_TOLD: Final = 1e6
-"""All sizes and deviations that a user gives must be below this, in bases."""
 
 MIN_PAIRS: Final = 25
 """The fewest pairs from which sizes are estimated."""
@@ -38,7 +35,6 @@ OUTLIER_RANGES: Final = 2.0
 deviation."""
 
 PROPER_RANGES: Final = 3.0
-PROPER_DEVIATIONS: Final = 4.0
 """A proper pair is within `PROPER_RANGES` interquartile ranges of the quartiles, or within
 `PROPER_DEVIATIONS` standard deviations of the mean, whichever is wider (as in bwa mem)."""
 
@@ -99,90 +95,32 @@ MEASURED: Final = 4
 """The rows of `measure_templates`."""
 
 
-@frozen
-class InsertSizes:
-    """The distribution of the sizes of templates, from one outer end of the mates to the other.
+def size_penalties(sizes: InsertSizes, unpaired: int) -> tuple[int, Int32Array]:
+    """Return the smallest size that has a penalty, and the penalty of each size from it on.
 
-    Attributes
-    ----------
-    mean, deviation : float
-        The mean and the standard deviation, in bases.
-    min_size, max_size : int
-        The sizes of a proper pair.
-    orientation : str
-        How mates lie to each other (`ORIENTATIONS`).
-    others : tuple of InsertSizes
-        Further bells of the distribution, whose sizes are proper too.
-    share : float
-        The pairs of such a bell, for each one of the first bell.
-    is_wide : bool
-        Whether there were too few pairs to estimate the sizes, so that these are all usual ones.
+    `unpaired` is the penalty of mates that are not a proper pair, in points; no size costs more.
+    The penalties are in fixed point (`candidates.UNIT`).
     """
+    most = unpaired * UNIT
+    bells = [(bell, *_penalised_sizes(bell)) for bell in (sizes, *sizes.others)]
+    first = min(least for _, least, _ in bells)
+    values = np.full(max(last for *_, last in bells) + 1 - first, most, dtype=np.int32)
+    for bell, least, last in bells:
+        rarer = -PAIR_POINTS * log(bell.share)
+        for size in range(least, last + 1):
+            deviations = abs(size - bell.mean) / bell.deviation
+            share = 2.0 * erfc(deviations / sqrt(2.0))
+            points = rarer - PAIR_POINTS * log(share) if share > 0 else unpaired
+            value = max(0, min(most, floor(points * UNIT + 0.5)))
+            values[size - first] = min(value, values[size - first])
+    return first, values
 
-    mean: float
-    deviation: float
-    min_size: int
-    max_size: int
-    orientation: str = "fr"
-    others: tuple[InsertSizes, ...] = ()
-    share: float = 1.0
-    is_wide: bool = False
 
-    @classmethod
-    def of_user(
-        cls, mean: float, deviation: float, max_size: int | None = None, min_size: int | None = None
-    ) -> InsertSizes:
-        """Return the distribution that a user describes; bounds are 4 deviations from the mean."""
-        told = [one for one in (mean, deviation, max_size, min_size) if one is not None]
-        if not all(0 < one < MOST_TOLD for one in told):
-            text = ", ".join(f"{one:g}" for one in told)
-            raise OptionError("insert_size", f"{text} are not numbers of bases")
-        if max_size is not None and min_size is not None and max_size < min_size:
-            text = f"the largest size, {max_size}, is below the smallest"
-            raise OptionError("insert_size", text)
-        if min_size is None:
-            min_size = max(1, floor(mean - PROPER_DEVIATIONS * deviation + 0.5))
-        if max_size is None:
-            max_size = floor(mean + PROPER_DEVIATIONS * deviation + 0.5)
-        return cls(mean, deviation, min_size, max_size)
-
-    def penalties(self, unpaired: int) -> tuple[int, Int32Array]:
-        """Return the smallest size that has a penalty, and the penalty of each size from it on.
-
-        `unpaired` is the penalty of mates that are not a proper pair, in points; no size costs
-        more. The penalties are in fixed point (`candidates.UNIT`).
-        """
-        most = unpaired * UNIT
-        bells = [(bell, *bell._bounds()) for bell in (self, *self.others)]
-        first = min(least for _, least, _ in bells)
-        values = np.full(max(last for *_, last in bells) + 1 - first, most, dtype=np.int32)
-        for bell, least, last in bells:
-            rarer = -PAIR_POINTS * log(bell.share)
-            for size in range(least, last + 1):
-                deviations = abs(size - bell.mean) / bell.deviation
-                share = 2.0 * erfc(deviations / sqrt(2.0))
-                points = rarer - PAIR_POINTS * log(share) if share > 0 else unpaired
-                value = max(0, min(most, floor(points * UNIT + 0.5)))
-                values[size - first] = min(value, values[size - first])
-        return first, values
-
-    def _bounds(self) -> tuple[int, int]:
-        """Return the least and the largest size of this bell that has a penalty."""
-        reach = FARTHEST_DEVIATIONS * self.deviation
-        first = max(1, min(self.min_size, floor(self.mean - reach)))
-        return first, max(self.max_size, floor(self.mean + reach))
-
-    @property
-    def proper(self) -> list[list[int]]:
-        """The least and the largest size of each range of proper pairs, ascending."""
-        ranges: list[list[int]] = []
-        bells = (self, *self.others)
-        for least, most in sorted((bell.min_size, bell.max_size) for bell in bells):
-            if ranges and least <= ranges[-1][1] + 1:
-                ranges[-1][1] = max(most, ranges[-1][1])
-            else:
-                ranges.append([least, most])
-        return ranges
+def _penalised_sizes(bell: InsertSizes) -> tuple[int, int]:
+    """Return the least and the largest size of a bell that has a penalty."""
+    reach = FARTHEST_DEVIATIONS * bell.deviation
+    first = max(1, min(bell.min_size, floor(bell.mean - reach)))
+    return first, max(bell.max_size, floor(bell.mean + reach))
 
 
 def estimate_insert_sizes(sizes: Int64Array) -> InsertSizes | None:
@@ -342,7 +280,7 @@ class PairSizes:
             if sizes is None:
                 rows.append([0] * LIBRARY_NUMBERS)
                 continue
-            first, own = sizes.penalties(unpaired)
+            first, own = size_penalties(sizes, unpaired)
             behind = len(ranges)
             ranges = np.concatenate((ranges, np.array(sizes.proper, dtype=np.int64)))
             turns = TURNS[ORIENTATIONS.index(sizes.orientation)]

@@ -98,19 +98,19 @@ def score_fixed_of(table: Candidates, row: int) -> int:
 
 
 @inline
-def weight_of(score_fixed: int, weights: Float64Array) -> float:
+def weight_of(worse: int, weights: Float64Array) -> float:
     """Return the weight of a placement that is this many units worse than the best."""
-    if score_fixed > FARTHEST:
+    if worse > FARTHEST:
         return 0.0
-    return weights[max(0, score_fixed)]  # type: ignore[no-any-return]
+    return weights[max(0, worse)]  # type: ignore[no-any-return]
 
 
 @inline
-def repeat_similarity_of(score_fixed: int, weights: Float64Array) -> float:
+def repeat_similarity_of(worse: int, weights: Float64Array) -> float:
     """Return how much a placement this many units worse is of the best one's family, 0 to 1."""
-    if score_fixed > FARTHEST:
+    if worse > FARTHEST:
         return 0.0
-    return weight_of(score_fixed >> REPEAT_SIMILARITY_SHIFT, weights)
+    return weight_of(worse >> REPEAT_SIMILARITY_SHIFT, weights)
 
 
 @inline
@@ -147,9 +147,9 @@ def seen_rivals(
     total, copies = 0.0, 0.0
     for row in range(table.offsets[read], table.offsets[read] + table.counts[read]):
         if is_rival(table, row, chosen, length):
-            score_fixed = best - score_fixed_of(table, row)
-            total += weight_of(score_fixed, weights)
-            copies += repeat_similarity_of(score_fixed, weights)
+            worse = best - score_fixed_of(table, row)
+            total += weight_of(worse, weights)
+            copies += repeat_similarity_of(worse, weights)
     return total, copies
 
 

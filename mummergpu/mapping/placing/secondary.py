@@ -355,9 +355,9 @@ def rivals_of_part(
     total, copies = 0.0, 0.0
     for other in range(offsets[read], offsets[read] + counts[read]):
         if is_rival(table, other, row, length):
-            score_fixed = (score - as_int64(numbers[other, column.SCORE])) * UNIT
-            total += weight_of(score_fixed, weights)
-            copies += repeat_similarity_of(score_fixed, weights)
+            worse = (score - as_int64(numbers[other, column.SCORE])) * UNIT
+            total += weight_of(worse, weights)
+            copies += repeat_similarity_of(worse, weights)
     return total, copies
 
 

@@ -39,8 +39,9 @@ from mummergpu.mapping.seeding.windows import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.scratch import ThreadArray
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, Strand, padded_reverse_complements
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.strand import Strand
 
 MATCHES_AHEAD: Final = 32
 """How many matches ahead the reference next to a match is fetched."""

@@ -209,8 +209,7 @@ class _CandidateWork:
         worker = self._worker
         place = worker.buffer("candidate offsets", 8 * (self._count + 1))
         self._launcher.scan(self._program, kept_counts, self._count, place)
-        offsets = np.empty(self._count + 1, dtype=np.int64)
-        worker.staging.copy_out(offsets, place)
+        offsets = worker.fetch(place, self._count + 1, np.int64)
         seeds_kept = self._seeds_kept()
         rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
         kept = worker.buffer("kept candidates", rows.nbytes)
@@ -223,7 +222,6 @@ class _CandidateWork:
         worker.stream.synchronize()
         with worker.stats.stage("matches_from_device"):
             worker.staging.copy_out(rows, kept)
-        worker.stream.synchronize()
         worker.stats.add_bytes(from_device=offsets.nbytes + rows.nbytes)
         self._launcher.report()
         return FoundCandidates(offsets, rows, seeds_kept)
@@ -233,9 +231,7 @@ class _CandidateWork:
         seeds_kept = np.full(self._count, ALL_FOUND, dtype=np.uint8)
         for matches in (self._matches.forward, self._matches.reverse):
             if matches.seeds:
-                seeds = np.empty(self._count, dtype=np.uint8)
-                self._worker.staging.copy_out(seeds, matches.seeds)
-                self._worker.stream.synchronize()
+                seeds = self._worker.fetch(matches.seeds, self._count, np.uint8)
                 np.minimum(seeds_kept, seeds, out=seeds_kept)
                 self._worker.stats.add_bytes(from_device=seeds.nbytes)
         return seeds_kept

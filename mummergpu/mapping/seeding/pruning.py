@@ -48,11 +48,11 @@ def prune_template(template: int, placing: Placing, limits: Limits, tops: Tops) 
     pairing, table = placing.pairing, placing.table
     mates = pairing.mates
     pair_score = score_template(template, placing, tops)
-    score_fixed = best_score_fixed(template, table), as_int64(NOTHING)
+    best_fixed = best_score_fixed(template, table), as_int64(NOTHING)
     if mates == 2:
-        score_fixed = score_fixed[0], best_score_fixed(template + 1, table)
+        best_fixed = best_fixed[0], best_score_fixed(template + 1, table)
     for mate in range(mates):
-        mark_candidates(template, mate, placing, limits, tops, score_fixed, pair_score)
+        mark_candidates(template, mate, placing, limits, tops, best_fixed, pair_score)
     return move_marked(template, pairing, table)
 
 
@@ -72,12 +72,12 @@ def mark_candidates(
     placing: Placing,
     limits: Limits,
     tops: Tops,
-    score_fixed: tuple[int, int],
+    best_fixed: tuple[int, int],
     pair_score: int,
 ) -> None:
     """Mark the candidates of a mate that may matter.
 
-    `score_fixed` are the most of a candidate of each mate, `pair_score` in fixed point.
+    `best_fixed` are the most of a candidate of each mate, `pair_score` in fixed point.
     """
     scoring, pairing, table = placing
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
@@ -89,9 +89,9 @@ def mark_candidates(
         rescued = max_rescued_score(other_length, limits.seed_length, scoring.costs) * UNIT
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
-        by_bound, by_units = support_of(template, mate, row, placing, tops, score_fixed)
+        by_bound, by_score = support_of(template, mate, row, placing, tops, best_fixed)
         most = as_int64(numbers[row, column.BOUND]) * UNIT + max(by_bound, rescued)
-        weighed = score_fixed_of(table, row) + max(by_units, rescued)
+        weighed = score_fixed_of(table, row) + max(by_score, rescued)
         matters = most >= pair_score - limits.margin * UNIT or weighed >= pair_score - FARTHEST
         numbers[row, column.MARK] = 1 if matters else 0
         has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
@@ -105,15 +105,15 @@ def mark_candidates(
 
 @inline
 def support_of(
-    template: int, mate: int, row: int, placing: Placing, tops: Tops, score_fixed: tuple[int, int]
+    template: int, mate: int, row: int, placing: Placing, tops: Tops, best_fixed: tuple[int, int]
 ) -> Support:
     """Return the most that the other mate adds to a candidate, as a proper pair or not."""
     scoring, pairing, table = placing
-    other_best = score_fixed[1 - mate]
+    other_best = best_fixed[1 - mate]
     if pairing.mates == 1 or other_best == NOTHING:
         return 0, 0
     by_bound = (as_int64(tops.bounds[1 - mate]) - pairing.unpaired) * UNIT
-    by_units = other_best - pairing.unpaired * UNIT
+    by_score = other_best - pairing.unpaired * UNIT
     if pairing.last_size > 0:
         read, other_read = template + mate, template + 1 - mate
         length = read_length(scoring.reads, read)
@@ -124,8 +124,8 @@ def support_of(
             if penalty >= 0:
                 bound = as_int64(table.numbers[other, column.BOUND]) * UNIT
                 by_bound = max(by_bound, bound - penalty)
-                by_units = max(by_units, score_fixed_of(table, other) - penalty)
-    return by_bound, by_units
+                by_score = max(by_score, score_fixed_of(table, other) - penalty)
+    return by_bound, by_score
 
 
 @inline

@@ -24,8 +24,8 @@ from mummergpu.matching.backends.stream_searcher import (
     StreamSearcher,
 )
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 PageType = TypeVar("PageType")
 

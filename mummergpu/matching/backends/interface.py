@@ -8,11 +8,12 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.row_order import join_blocks
+from mummergpu.matching.row_order import join_all
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 if TYPE_CHECKING:
     from mummergpu.cuda.resident_matches import ResidentMatches
@@ -93,7 +94,7 @@ class BlockText:
 
 def join_texts(one: BlockText, other: BlockText) -> BlockText:
     """Append the text of a block to that of the block before it."""
-    mems = {strand: join_blocks(one.mems[strand], other.mems[strand]) for strand in one.mems}
+    mems = {strand: join_all((one.mems[strand], other.mems[strand])) for strand in one.mems}
     return BlockText([*one.pieces, *other.pieces], one.count + other.count, mems)
 
 

@@ -11,8 +11,9 @@ from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.interface import Backend, QueryCodes, WorkSizes
 from mummergpu.matching.row_order import merge_pages
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand, padded_reverse_complements
+from mummergpu.sequence.codes import padded_reverse_complements
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 PageType = TypeVar("PageType")
 

@@ -14,11 +14,11 @@ from mummergpu.cuda.resident_matches import DeviceMems
 from mummergpu.cuda.stream_worker import StreamWorker
 from mummergpu.errors import BackendError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.row_order import join_blocks
+from mummergpu.matching.row_order import join_all
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns, match_count, new_rows
+from mummergpu.sequence.strand import Strand
 
 ContextType = TypeVar("ContextType")
 PreparedType = TypeVar("PreparedType")
@@ -220,7 +220,7 @@ class HostColumns(Consumer[StreamSearcher[Any, Any], dict[Strand, MemColumns]]):
         self, first: dict[Strand, MemColumns], second: dict[Strand, MemColumns]
     ) -> dict[Strand, MemColumns]:
         """Append the columns of the second half (`Consumer`)."""
-        return {strand: join_blocks(first[strand], second[strand]) for strand in first}
+        return {strand: join_all((first[strand], second[strand])) for strand in first}
 
     def refuse(self, block: QueryBlock, error: DeviceMemoryError) -> None:
         """Raise `BackendError` (`Consumer`)."""

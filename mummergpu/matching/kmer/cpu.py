@@ -64,9 +64,10 @@ from mummergpu.matching.row_order import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.extension import extend_right
 from mummergpu.sequence.mems import MemColumns, MemRows, longer_rows, new_rows
+from mummergpu.sequence.strand import Strand
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage

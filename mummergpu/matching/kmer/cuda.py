@@ -31,7 +31,8 @@ from mummergpu.sequence.bit_planes import (
     WORD_BASES,
     bit_planes_bytes,
 )
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.strand import Strand
 
 UPLOAD_BASES: Final = 1 << 26
 """The bases of the reference that are copied to the device at a time and packed there."""

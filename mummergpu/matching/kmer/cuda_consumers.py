@@ -32,7 +32,7 @@ from mummergpu.matching.kmer.cuda_program import TILE_LINES
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.matching.search import UNBOUNDED
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 
 class ResidentColumns(Consumer[KmerStreamSearcher, ColumnParts]):

@@ -10,8 +10,8 @@ from mummergpu.sequence.codes import BREAK
 from mummergpu.sequence.picked_kmers import RANK_FACTOR, RANK_SALT, SHORTEST_WORD
 from mummergpu.sequence.seed_rule import NEAR, NEAR_EDITS, THINNING_BITS, THINNING_FACTOR
 
-TILE_SAMPLES: Final = WARP_LANES
-"""The samples that a warp searches at a time."""
+TILE_KMERS: Final = WARP_LANES
+"""The query_kmers that a warp searches at a time."""
 
 MOST_OCCURRENCES: Final = 64
 """The most occurrences of a k-mer that a warp works on."""
@@ -24,8 +24,8 @@ TILE_BYTES: Final = 8
 """The bytes of a kept MEM, and of the data of a tile besides its counts."""
 
 SEED_CHOICE_BYTES: Final = 16
-PLACED_SAMPLE_BYTES: Final = 16
-"""The bytes of the seeds that are chosen of a query, and of a sample of a window."""
+PLACED_KMER_BYTES: Final = 16
+"""The bytes of the seeds that are chosen of a query, and of a query_kmer of a window."""
 
 COUNT_BYTES: Final = 8
 """The bytes of the number of MEMs of a tile."""
@@ -39,12 +39,12 @@ TEXT_KERNELS: Final = ("count_text", "write_text")
 _CONSTANTS: Final = (
     ("BREAK", BREAK),
     *BIT_PLANES_CONSTANTS,
-    ("TILE_SAMPLES", TILE_SAMPLES),
+    ("TILE_KMERS", TILE_KMERS),
     ("MOST_OCCURRENCES", MOST_OCCURRENCES),
     ("KEPT_MEMS_OF_TILE", KEPT_MEMS_OF_TILE),
     ("KEPT_MEM_BYTES", KEPT_MEM_BYTES),
     ("TILE_BYTES", TILE_BYTES),
-    ("PLACED_SAMPLE_BYTES", PLACED_SAMPLE_BYTES),
+    ("PLACED_KMER_BYTES", PLACED_KMER_BYTES),
     ("THINNING_BITS", THINNING_BITS),
     ("THINNING_FACTOR", THINNING_FACTOR),
     ("SHORTEST_WORD", SHORTEST_WORD),

@@ -1,4 +1,4 @@
-"""The k-mer search on a stream: a warp searches 32 samples, a thread block a frequent k-mer."""
+"""The k-mer search on a stream: a warp searches 32 query_kmers, a thread block a frequent k-mer."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from mummergpu.matching.kmer.cuda_program import (
     COUNT_BYTES,
     KEPT_MEM_BYTES,
     KEPT_MEMS_OF_TILE,
-    PLACED_SAMPLE_BYTES,
+    PLACED_KMER_BYTES,
     SEED_CHOICE_BYTES,
     TEXT_KERNELS,
     TILE_BYTES,
-    TILE_SAMPLES,
+    TILE_KMERS,
 )
 from mummergpu.matching.row_order import merge_pages
 from mummergpu.runtime.frozen import frozen
 from mummergpu.sequence.bit_planes import PADDING_BYTES, PADDING_WORDS, WORD_BASES, bit_planes_bytes
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.seed_rule import ANYWHERE
+from mummergpu.sequence.strand import Strand
 
 
 @frozen
@@ -61,8 +61,8 @@ class KmerSearchContext:
     """The data that all searches of a run share."""
 
     program: Program
-    # The fewest bases of a MEM, and the distances from one sample to the next and from one pair of
-    # a MEM to the next (`kmer_sampling`), all in bases.
+    # The fewest bases of a MEM, and the distances from one query k-mer to the next and from one pair
+    # of a MEM to the next (`kmer_sampling`), all in bases.
     minimum_length: int
     step: int
     sampling_step: int
@@ -94,12 +94,12 @@ class KmerSearchContext:
 
 
 @frozen
-class QuerySamples:
-    """The samples of the windows of each query of a block, on the device."""
+class QueryKmers:
+    """The query_kmers of the windows of each query of a block, on the device."""
 
     count: int
-    placed: int  # The address of the samples (``PlacedSample`` of the kernels).
-    # The address of the array that says how many samples all queries before each one have.
+    placed: int  # The address of the query_kmers (``PlacedKmer`` of the kernels).
+    # The address of the array that says how many query_kmers all queries before each one have.
     firsts: int
 
 
@@ -114,9 +114,9 @@ class PackedQueries:
     bit_planes: int  # The address of their bases, as bit planes.
     # The address of the array that names, for each word, the query of its first base.
     queries_of_words: int
-    # The samples of each query; None if their steps are those of the block, or each table has its
+    # The k-mers of each query; None if their steps are those of the block, or each table has its
     # own.
-    samples: QuerySamples | None
+    query_kmers: QueryKmers | None
     continues: bool = False  # Whether queries continue after their ends (`QueryBlock`).
 
 
@@ -129,7 +129,7 @@ CHOSEN_COUNTS: Final = ("reads_with_chosen_seeds", "reads_at_spread_places")
 too often as a whole."""
 
 FARTHEST_KEPT: Final = 1 << 12
-"""Matches with a window that reach farther to the left of their sample are searched twice."""
+"""Matches with a window that reach farther to the left of their query_kmer are searched twice."""
 
 MOST_MATCHES: Final = 1 << 28
 """More matches than a query has on a device."""
@@ -139,16 +139,16 @@ NO_LIMIT: Final = MAX_TABLE_BASES
 
 
 class _CountedMems(NamedTuple):
-    """How many MEMs the samples of a block find, and what the kernels that write them need."""
+    """How many MEMs the query_kmers of a block find, and what the kernels that write them need."""
 
-    # The number of samples, and of tiles of `TILE_SAMPLES`.
-    samples: int
+    # The number of query_kmers, and of tiles of `TILE_KMERS`.
+    query_kmers: int
     tiles: int
     searched: tuple[Argument, ...]  # The arguments that say what is searched.
     kept: tuple[int, int]  # The addresses of the MEMs that tiles keep, and of the tiles.
-    # The addresses of the samples with frequent k-mers, and of the counters.
+    # The addresses of the query_kmers with frequent k-mers, and of the counters.
     frequent: tuple[int, int]
-    counts: int  # The address of the number of MEMs of each sample.
+    counts: int  # The address of the number of MEMs of each query_kmer.
     offsets: int  # The address of the first row of each tile.
 
 
@@ -235,7 +235,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             block.continues,
         )
         if context.window > 0 and context.max_matches is None:
-            packed = replace(packed, samples=self._list_samples(packed, 0))
+            packed = replace(packed, query_kmers=self._list_query_kmers(packed, 0))
         self.launch_on(
             "pack_codes",
             words + 2 * PADDING_WORDS,
@@ -253,8 +253,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
         return packed
 
-    def _list_samples(self, block: PackedQueries, choices: int) -> QuerySamples:
-        """Return the samples of each query: of the seeds at an address that are taken, or of all.
+    def _list_query_kmers(self, block: PackedQueries, choices: int) -> QueryKmers:
+        """Return the k-mers of each query: of the seeds at an address that are taken, or of all.
 
         Those of all windows are at the same places of the reverse complement. All tables of an
         index have k-mers of one length, and the same steps.
@@ -273,19 +273,19 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             *map(np.uint32, sampling),
             choices,
         )
-        counts = buffer("sample counts", COUNT_BYTES * block.count)
-        firsts = buffer("first samples", 8 * (block.count + 1))
-        self.launch_on("count_query_samples", block.count, (*searched, counts))
+        counts = buffer("query_kmer counts", COUNT_BYTES * block.count)
+        firsts = buffer("first query_kmers", 8 * (block.count + 1))
+        self.launch_on("count_query_kmers", block.count, (*searched, counts))
         self.launcher.scan(context.program, counts, block.count, firsts)
         count = self._read_total(firsts, block.count)
-        placed = buffer("placed samples", PLACED_SAMPLE_BYTES * count)
-        self.launch_on("place_query_samples", block.count, (*searched, firsts, placed))
-        return QuerySamples(count, placed, firsts)
+        placed = buffer("placed query_kmers", PLACED_KMER_BYTES * count)
+        self.launch_on("place_query_kmers", block.count, (*searched, firsts, placed))
+        return QueryKmers(count, placed, firsts)
 
-    def _choose_samples(
+    def _choose_query_kmers(
         self, table: ResidentTable, queries: PackedQueries, known: int
-    ) -> QuerySamples:
-        """Return the samples of each query's seeds, which are chosen on its strand and table.
+    ) -> QueryKmers:
+        """Return the query_kmers of each query's seeds, which are chosen on its strand and table.
 
         `known` is an address for `MemColumns.seeds`.
         """
@@ -307,23 +307,23 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
                 *(np.uint32(most), choices, known, counters),
             ),
         )
-        samples = self._list_samples(queries, choices)
+        query_kmers = self._list_query_kmers(queries, choices)
         self.stream.copy_out(self._counters, counters)
         self.stream.synchronize()
         for place, name in enumerate(CHOSEN_COUNTS):
             self._counted[name] += int(self._counters[place])
-        return samples
+        return query_kmers
 
     def _searched(self, table: ResidentTable, queries: PackedQueries) -> tuple[Argument, ...]:
-        """Return the arguments of the search: the samples, and the table."""
+        """Return the arguments of the search: the query_kmers, and the table."""
         context = self.context
-        samples = queries.samples or QuerySamples(self._step_count(table, queries), 0, 0)
-        is_placed = context.window > 0 or samples.placed != 0
-        # A picked k-mer begins at most this much later than its sample.
+        query_kmers = queries.query_kmers or QueryKmers(self._step_count(table, queries), 0, 0)
+        is_placed = context.window > 0 or query_kmers.placed != 0
+        # A picked k-mer begins at most this much later than its query_kmer.
         later = table.sampling.lookup_bases - table.sampling.kmer_length
         sampling_step = FARTHEST_KEPT - later if is_placed else context.sampling_step
         return (
-            *(queries.bit_planes, samples.count, samples.placed),
+            *(queries.bit_planes, query_kmers.count, query_kmers.placed),
             *(np.uint32(context.step), np.uint32(sampling_step), np.uint32(context.window)),
             *(np.uint32(context.kmers_of_window), np.uint32(context.minimum_length)),
             # A match inside another one at the end of a piece may not be inside it after the end.
@@ -332,8 +332,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
 
     def _step_count(self, table: ResidentTable, queries: PackedQueries) -> int:
-        """Return the number of samples whose steps are those of the block."""
-        # A block shorter than a k-mer has no samples: the division rounds down.
+        """Return the number of query_kmers whose steps are those of the block."""
+        # A block shorter than a k-mer has no query_kmers: the division rounds down.
         last = queries.base_count - table.sampling.lookup_bases
         return max(0, last // self.context.step + 1)
 
@@ -361,7 +361,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def _search_part(
         self, table: ResidentTable, queries: PackedQueries, max_rows: int, set_number: int = 0
     ) -> DeviceMems | None:
-        """Return the MEMs whose first sample occurs in one part of the reference.
+        """Return the MEMs whose first query_kmer occurs in one part of the reference.
 
         They stay in the buffers of the set until the next search that is given its number.
         """
@@ -369,16 +369,16 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         known = 0
         if context.max_matches is not None:
             known = buffer(f"known seeds {set_number}", queries.count)
-            samples = self._choose_samples(table, replace(queries, samples=None), known)
-            queries = replace(queries, samples=samples)
+            query_kmers = self._choose_query_kmers(table, replace(queries, query_kmers=None), known)
+            queries = replace(queries, query_kmers=query_kmers)
         counted = self._count_mems(table, queries)
         query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         self.launch_on(
             "offset_query_mems",
             queries.count + 1,
             (
-                *(counted.offsets, counted.counts, counted.samples, np.uint32(context.step)),
-                0 if queries.samples is None else queries.samples.firsts,
+                *(counted.offsets, counted.counts, counted.query_kmers, np.uint32(context.step)),
+                0 if queries.query_kmers is None else queries.query_kmers.firsts,
                 *(queries.offsets, queries.count, query_offsets),
             ),
         )
@@ -402,21 +402,21 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         return mems
 
     def _count_mems(self, table: ResidentTable, queries: PackedQueries) -> _CountedMems:
-        """Count the MEMs that each sample of a block finds in one part of the reference."""
+        """Count the MEMs that each query_kmer of a block finds in one part of the reference."""
         buffer = self.buffer
-        if queries.samples is not None:
-            count = queries.samples.count
+        if queries.query_kmers is not None:
+            count = queries.query_kmers.count
         else:
             count = self._step_count(table, queries)
         searched = self._searched(table, queries)
-        tiles = -(-count // TILE_SAMPLES)
+        tiles = -(-count // TILE_KMERS)
         kept = (
             buffer("kept mems", KEPT_MEM_BYTES * KEPT_MEMS_OF_TILE * tiles),
             buffer("tiles", TILE_BYTES * tiles),
         )
         counts = buffer("mem counts", 4 * count)
         tile_counts = buffer("mem counts of tiles", COUNT_BYTES * tiles)
-        frequent = (buffer("frequent samples", 4 * count), buffer("counters", COUNTER_BYTES))
+        frequent = (buffer("frequent query_kmers", 4 * count), buffer("counters", COUNTER_BYTES))
         self.stream.fill_zero(frequent[1], COUNTER_BYTES)
         if count > 0:
             self.launch_on(

@@ -30,7 +30,7 @@ from mummergpu.sequence.picked_kmers import picked_kmer
 from mummergpu.sequence.seed_rule import (
     COUNTED_AT,
     COUNTED_COUNT,
-    COUNTED_LEAD,
+    COUNTED_OFFSET,
     COUNTED_TAIL,
     KEPT_AT,
     KEPT_BASES,
@@ -229,7 +229,7 @@ def count_listed(search: SeedSearch, query_kmer: SeedKmer, places: ListedPlaces,
                 return count
     if is_long:
         counted[slot, COUNTED_AT] = query_kmer.at
-        counted[slot, COUNTED_LEAD] = query_kmer.kmer_offset
+        counted[slot, COUNTED_OFFSET] = query_kmer.kmer_offset
         counted[slot, COUNTED_TAIL] = query_kmer.tail
         counted[slot, COUNTED_COUNT] = count
     return count
@@ -252,7 +252,7 @@ def is_counted(
     """Return whether a slot has the count of a seed with the bases of this one."""
     counted = room.counted_seeds
     if (
-        counted[slot, COUNTED_LEAD] != query_kmer.kmer_offset
+        counted[slot, COUNTED_OFFSET] != query_kmer.kmer_offset
         or counted[slot, COUNTED_TAIL] != query_kmer.tail
     ):
         return False

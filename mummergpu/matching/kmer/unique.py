@@ -52,10 +52,11 @@ from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.mems import MemColumns, MemRows, join_rows, longer_rows, new_rows
 from mummergpu.sequence.minimizers import find_minimizers, new_workspace
+from mummergpu.sequence.strand import Strand
 
 TASK_BASES: Final = 1 << 19
 """The bases of a block that are searched together."""

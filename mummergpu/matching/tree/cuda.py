@@ -50,8 +50,9 @@ from mummergpu.matching.tree.cuda_program import (
 )
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 MAX_ARRAY_ROWS: Final = 1 << 16
 """The most rows of a two-dimensional texture, on every device that CUDA supports."""

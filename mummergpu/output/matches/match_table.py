@@ -24,8 +24,9 @@ from mummergpu.output.bytes.texts import (
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import BoolArray, Int64Array, UInt32Array
 from mummergpu.runtime.jit import as_index, jit, writable
-from mummergpu.sequence.codes import CodeArray, Strand
+from mummergpu.sequence.codes import CodeArray
 from mummergpu.sequence.mems import BlockMems, MemColumns, MemRows, match_count
+from mummergpu.sequence.strand import Strand
 
 NumberArray = UInt32Array
 

@@ -45,8 +45,9 @@ from mummergpu.output.matches.match_table import (
 from mummergpu.output.options import TextStyle
 from mummergpu.runtime.arrays import BoolArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline, jit, writable
-from mummergpu.sequence.codes import BASES, CodeArray, Strand
+from mummergpu.sequence.codes import BASES, CodeArray
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.strand import Strand
 
 _GAP: Final = np.frombuffer(b"  ", dtype="<u2")[0]
 _LETTERS: Final = np.frombuffer(BASES.lower().ljust(256, b"?"), dtype=np.uint8)

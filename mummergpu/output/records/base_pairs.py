@@ -58,6 +58,7 @@ def change_texts(columns: AlignmentColumns, bases: AlignedReads) -> RecordTexts:
     size = (len("*ac:") + MOST_DIGITS) * (edits + columns.cigars.size)
     text, offsets = np.empty(size + OVERSHOOT, np.uint8), np.zeros_like(columns.cigar_offsets)
     _write_changes(columns, bases, text, offsets)
+    assert offsets[-1] <= text.size - OVERSHOOT
     return RecordTexts(text, offsets)
 
 

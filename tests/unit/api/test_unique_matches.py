@@ -22,7 +22,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.unique import UniqueSearch
 from mummergpu.matching.options import SearchOptions, Uniqueness
 from mummergpu.runtime.memory import MemoryBudget
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 
 @pytest.fixture(scope="module")

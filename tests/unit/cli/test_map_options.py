@@ -13,7 +13,7 @@ from mummergpu.cli.map import map_options
 from mummergpu.cli.option_types import Session
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
-from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.mapping.options import InsertSizes
 from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.viterbi.recurrence.model import Costs
 

@@ -10,7 +10,7 @@ from helpers.loops import each
 from mummergpu.cli.main import main
 from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline.options import MatchOptions
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
 BOTH = (Strand.FORWARD, Strand.REVERSE)

@@ -146,6 +146,19 @@ def test_one_piece_is_on_its_way_while_another_is_taken_over(stream: LazyStream)
     assert asked.count(1) >= 4
 
 
+def test_a_piece_that_could_not_be_pinned_is_pinned_later(stream: LazyStream) -> None:
+    device = PinningDevice()
+    way: Any = Staging(device, stream)  # type: ignore[arg-type]
+    data = np.arange(PIECE, dtype=np.uint8)
+    device.fail = True
+    with pytest.raises(BackendError):
+        way.copy_in(0, data)
+    device.fail = False
+    way.copy_in(0, data)
+    stream.synchronize()
+    assert np.array_equal(stream.memory[:PIECE], data)
+
+
 def test_pieces_can_be_given_back(stream: LazyStream) -> None:
     way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     way.copy_in(0, np.ones(200, dtype=np.uint8))
@@ -298,3 +311,18 @@ def test_a_stream_that_fails_frees_the_memory(way: Way) -> None:
 )
 def test_more_bytes_get_more_threads(mebibytes: int, most: int, expected: int) -> None:
     assert thread_count(mebibytes << 20, most) == expected
+
+
+def test_pieces_are_filled_by_several_threads(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    meeting, met, plain = threading.Barrier(3, timeout=60), threading.local(), np.copyto
+
+    def copyto(piece: Array, part: Array) -> None:
+        if not hasattr(met, "done"):
+            met.done = meeting.wait()
+        plain(piece, part)
+
+    monkeypatch.setattr(np, "copyto", copyto)
+    data = np.arange(40 * PIECE, dtype=np.int64).astype(np.uint8)
+    with way.uploader.prepared(1 << 20):
+        way.uploader.copy_in(0, data)
+    assert np.array_equal(way.stream.memory[: data.size], data)

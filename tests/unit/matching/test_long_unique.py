@@ -19,8 +19,8 @@ from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems
+from mummergpu.sequence.strand import Strand
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,7 +7,7 @@ import pytest
 from helpers.in_memory import Row, columns_of
 from helpers.search_cases import rows_of
 
-from mummergpu.matching.row_order import join_blocks, merge_pages
+from mummergpu.matching.row_order import join_all, merge_pages
 
 Rows = list[Row]
 PAGE_BASES = 1000
@@ -56,4 +56,4 @@ def test_the_pages_are_left_as_they_were() -> None:
 def test_blocks_are_joined_query_by_query(first: int, second: int) -> None:
     random = np.random.default_rng(10 * first + second)
     one, other = made_rows(random, 0, first), made_rows(random, 0, second)
-    assert rows_of(join_blocks(columns_of(one), columns_of(other))) == one + other
+    assert rows_of(join_all((columns_of(one), columns_of(other)))) == one + other

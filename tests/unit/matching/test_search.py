@@ -24,7 +24,7 @@ from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 MAX_ROWS = 77
 LONG_QUERY = 20

@@ -25,8 +25,8 @@ from mummergpu.matching.summary import (
     count_matches,
 )
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 Intervals = list[tuple[int, int]]

@@ -18,7 +18,7 @@ from mummergpu.pipeline.backend_choice import (
     estimate_query_bases,
 )
 from mummergpu.pipeline.map_options import MapOptions
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 

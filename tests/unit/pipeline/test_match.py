@@ -18,7 +18,7 @@ from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.progress import Messages, Phase, Work
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 

@@ -20,8 +20,8 @@ from mummergpu.mapping.candidates.candidates import no_candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
 from mummergpu.pipeline.mapping_groups import SpilledAlignments
 from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.strand import Strand
 
 NUMBERS = np.arange(5, dtype=np.int64)
 BYTES = np.arange(7, dtype=np.uint8)

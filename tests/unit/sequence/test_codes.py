@@ -20,7 +20,6 @@ from mummergpu.sequence.codes import (
     NO_LETTERS,
     NUCLEOTIDES,
     Alphabet,
-    Strand,
     decode,
     encode,
     flatten,
@@ -28,6 +27,7 @@ from mummergpu.sequence.codes import (
     reverse_complement_each,
     with_margins,
 )
+from mummergpu.sequence.strand import Strand
 
 
 def test_codes_follow_the_alphabet_in_both_cases() -> None:

@@ -14,7 +14,7 @@ from helpers.studies import data_of
 
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.queries import QueryRules
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 from mummergpu.studies.data_set import DataSet, make_data_set, read_data_set
 
 FORWARD = (Strand.FORWARD,)

@@ -19,7 +19,7 @@ from helpers.studies import QuickSearcher, data_of
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 from mummergpu.studies import measurement
 from mummergpu.studies.combinations import PlannedRun, differing_policies
 from mummergpu.studies.data_set import DataSet

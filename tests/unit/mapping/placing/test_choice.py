@@ -16,7 +16,7 @@ from mummergpu.mapping.candidates.candidates import (
     likelihoods_of_scores,
     quality_thresholds,
 )
-from mummergpu.mapping.options import Limits
+from mummergpu.mapping.options import InsertSizes, Limits
 from mummergpu.mapping.placing.choice import (
     MIN_SCORE_OF_MATE,
     Choices,
@@ -25,7 +25,7 @@ from mummergpu.mapping.placing.choice import (
     map_templates,
     new_choices,
 )
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.mapping_quality import (
     DOUBTFUL_LENGTH,
     MAX_DOUBTED_ERROR,

@@ -12,15 +12,15 @@ from helpers.sequences import reverse_complement
 from mummergpu.mapping import block_mapper
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.candidates.candidates import Candidates
-from mummergpu.mapping.options import MappingOptions
+from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.mapping.placing.insert_size import (
     MIN_PAIRS,
     ORIENTATION,
     ORIENTATIONS,
     QUALITY,
     SIZE,
-    InsertSizes,
     estimate_insert_sizes,
+    size_penalties,
     sizes_of_library,
 )
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
@@ -52,7 +52,7 @@ def test_equal_sizes() -> None:
 @pytest.mark.parametrize("unpaired", [0, 5, 17])
 def test_penalties_grow_from_the_mean_up_to_that_of_mates_that_are_no_pair(unpaired: int) -> None:
     sizes = InsertSizes.of_user(300.0, 20.0)
-    first, penalties = sizes.penalties(unpaired)
+    first, penalties = size_penalties(sizes, unpaired)
     assert first <= sizes.min_size < sizes.max_size < first + penalties.size
     assert penalties.max() <= 64 * unpaired
     middle = 300 - first
@@ -66,7 +66,7 @@ def test_penalties_grow_from_the_mean_up_to_that_of_mates_that_are_no_pair(unpai
 def test_bounds_of_the_user_are_taken() -> None:
     sizes = InsertSizes.of_user(300.0, 20.0, max_size=500, min_size=10)
     assert (sizes.min_size, sizes.max_size) == (10, 500)
-    first, penalties = sizes.penalties(17)
+    first, penalties = size_penalties(sizes, 17)
     assert first <= 10
     assert first + penalties.size > 500
 
@@ -120,7 +120,7 @@ def test_a_further_bell_is_proper_from_a_hundredth_on(
     assert len(more) == (share > 0.01)
     if more:
         assert more[0][0] < mean - 2 * deviation and mean + 2 * deviation < more[0][1]
-        listed, penalties = found.penalties(17)
+        listed, penalties = size_penalties(found, 17)
         points = max(0.0, 0.721 * log((1 - share) / share / 2))
         assert abs(penalties[mean - listed] - 64 * points) < 12
         assert penalties[240 - listed] == 17 * 64 or mean == 330

@@ -16,7 +16,8 @@ from mummergpu.mapping.candidates.candidates import (
     Scoring,
     Target,
 )
-from mummergpu.mapping.placing.insert_size import InsertSizes, PairSizes
+from mummergpu.mapping.options import InsertSizes
+from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.pairing import (
     are_facing,
     is_proper_pair,

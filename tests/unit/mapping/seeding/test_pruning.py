@@ -11,8 +11,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.candidates.candidates import Candidates
-from mummergpu.mapping.options import MappingOptions
-from mummergpu.mapping.placing.insert_size import InsertSizes
+from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.mapping.seeding import candidate_search
 
 SEED = 13

@@ -24,9 +24,10 @@ from mummergpu.matching.kmer import seed_search
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence import seed_rule
-from mummergpu.sequence.codes import Strand, padded_reverse_complements, with_margins
+from mummergpu.sequence.codes import padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import ALL_SEEDS
 from mummergpu.sequence.seed_rule import KEPT_SEEDS, SeedRoom, new_seed_room, take_rarest
+from mummergpu.sequence.strand import Strand
 
 CASE = satellite_case()
 

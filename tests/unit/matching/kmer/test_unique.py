@@ -33,8 +33,8 @@ from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import unique
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import Strand
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 Mems = dict[Strand, MemColumns]
 

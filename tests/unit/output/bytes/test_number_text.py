@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.output.options import TextStyle
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 
 def text_of_numbers(numbers: list[Row], style: TextStyle, names: list[bytes]) -> bytes:

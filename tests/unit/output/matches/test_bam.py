@@ -21,7 +21,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.options import ReadGroup, SamOptions
 from mummergpu.output.records.bam import PIECE_BYTES
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 GROUPS = [None, ReadGroup("@RG\tID:lane 1\tSM:x", "lane 1"), ReadGroup("@RG\tID:x", "x" * 300)]
 OPTIONS = st.builds(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.output.bytes.texts import OVERSHOOT, PIECE_BYTES
 from mummergpu.output.matches.lines import BED, COLUMNS, PAF, TSV, LineFormat, write_lines
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 Maker = Callable[..., LineFormat]
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
 from mummergpu.output.matches.match_table import MatchTable, match_table, match_tables
-from mummergpu.sequence.codes import MARGIN, Strand
+from mummergpu.sequence.codes import MARGIN
+from mummergpu.sequence.strand import Strand
 
 QUERY_LENGTH = 50
 RECORD_LENGTHS = [0, 30, 7, 0, 100, 5]

@@ -19,8 +19,9 @@ from mummergpu.output.bytes.texts import OVERSHOOT
 from mummergpu.output.matches import mummer
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.output.options import TextStyle
-from mummergpu.sequence.codes import Strand, decode
+from mummergpu.sequence.codes import decode
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.sequence.strand import Strand
 
 STYLES = [TextStyle(*flags) for flags in itertools.product([False, True], repeat=4)]
 

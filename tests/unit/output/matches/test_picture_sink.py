@@ -19,7 +19,7 @@ from mummergpu.output.matches.picture_sink import SegmentStore, file_title
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
-from mummergpu.sequence.codes import Strand
+from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 

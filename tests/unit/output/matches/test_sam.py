@@ -21,7 +21,8 @@ from mummergpu.output.options import SamOptions, read_group_of
 from mummergpu.output.records import sam
 from mummergpu.output.records.header import AlignmentHead, sam_header
 from mummergpu.output.records.sam import PART_BASES, AlignmentSam
-from mummergpu.sequence.codes import Strand, decode, encode
+from mummergpu.sequence.codes import decode, encode
+from mummergpu.sequence.strand import Strand
 
 GROUP = read_group_of(r"@RG\tID:a group\tSM:sample")
 COMPLEMENTS = bytes.maketrans(b"ACGTN", b"TGCAN")
