@@ -11,7 +11,7 @@ from mummergpu.sequence.picked_kmers import RANK_FACTOR, RANK_SALT, SHORTEST_WOR
 from mummergpu.sequence.seed_rule import NEAR, NEAR_EDITS, THINNING_BITS, THINNING_FACTOR
 
 TILE_KMERS: Final = WARP_LANES
-"""The query_kmers that a warp searches at a time."""
+"""The query k-mers that a warp searches at a time."""
 
 MOST_OCCURRENCES: Final = 64
 """The most occurrences of a k-mer that a warp works on."""
@@ -25,7 +25,7 @@ TILE_BYTES: Final = 8
 
 SEED_CHOICE_BYTES: Final = 16
 PLACED_KMER_BYTES: Final = 16
-"""The bytes of the seeds that are chosen of a query, and of a query_kmer of a window."""
+"""The bytes of the seeds that are chosen of a query, and of a query k-mer of a window."""
 
 COUNT_BYTES: Final = 8
 """The bytes of the number of MEMs of a tile."""

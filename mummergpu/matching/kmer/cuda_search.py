@@ -1,4 +1,4 @@
-"""The k-mer search on a stream: a warp searches 32 query_kmers, a thread block a frequent k-mer."""
+"""The k-mer search on a stream: a warp takes 32 query k-mers, a thread block a frequent k-mer."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class KmerSearchContext:
     """The data that all searches of a run share."""
 
     program: Program
-    # The fewest bases of a MEM, and the distances from one query k-mer to the next and from one pair
-    # of a MEM to the next (`kmer_sampling`), all in bases.
+    # The fewest bases of a MEM, and the distances from one query k-mer to the next and from one
+    # pair of a MEM to the next (`kmer_sampling`), all in bases.
     minimum_length: int
     step: int
     sampling_step: int
@@ -95,11 +95,11 @@ class KmerSearchContext:
 
 @frozen
 class QueryKmers:
-    """The query_kmers of the windows of each query of a block, on the device."""
+    """The query k-mers of the windows of each query of a block, on the device."""
 
     count: int
-    placed: int  # The address of the query_kmers (``PlacedKmer`` of the kernels).
-    # The address of the array that says how many query_kmers all queries before each one have.
+    placed: int  # The address of the query k-mers (``PlacedKmer`` of the kernels).
+    # The address of the array that says how many query k-mers all queries before each one have.
     firsts: int
 
 
@@ -129,7 +129,7 @@ CHOSEN_COUNTS: Final = ("reads_with_chosen_seeds", "reads_at_spread_places")
 too often as a whole."""
 
 FARTHEST_KEPT: Final = 1 << 12
-"""Matches with a window that reach farther to the left of their query_kmer are searched twice."""
+"""Matches with a window that reach farther to the left of their query k-mer are searched twice."""
 
 MOST_MATCHES: Final = 1 << 28
 """More matches than a query has on a device."""
@@ -139,14 +139,14 @@ NO_LIMIT: Final = MAX_TABLE_BASES
 
 
 class _CountedMems(NamedTuple):
-    """How many MEMs the query_kmers of a block find, and what the kernels that write them need."""
+    """How many MEMs the query k-mers of a block find, and what the kernels that write them need."""
 
-    # The number of query_kmers, and of tiles of `TILE_KMERS`.
+    # The number of query k-mers, and of tiles of `TILE_KMERS`.
     query_kmers: int
     tiles: int
     searched: tuple[Argument, ...]  # The arguments that say what is searched.
     kept: tuple[int, int]  # The addresses of the MEMs that tiles keep, and of the tiles.
-    # The addresses of the query_kmers with frequent k-mers, and of the counters.
+    # The addresses of the query k-mers with frequent k-mers, and of the counters.
     frequent: tuple[int, int]
     counts: int  # The address of the number of MEMs of each query_kmer.
     offsets: int  # The address of the first row of each tile.
@@ -285,7 +285,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def _choose_query_kmers(
         self, table: ResidentTable, queries: PackedQueries, known: int
     ) -> QueryKmers:
-        """Return the query_kmers of each query's seeds, which are chosen on its strand and table.
+        """Return the query k-mers of each query's seeds, which are chosen on its strand and table.
 
         `known` is an address for `MemColumns.seeds`.
         """
@@ -315,7 +315,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         return query_kmers
 
     def _searched(self, table: ResidentTable, queries: PackedQueries) -> tuple[Argument, ...]:
-        """Return the arguments of the search: the query_kmers, and the table."""
+        """Return the arguments of the search: the query k-mers, and the table."""
         context = self.context
         query_kmers = queries.query_kmers or QueryKmers(self._step_count(table, queries), 0, 0)
         is_placed = context.window > 0 or query_kmers.placed != 0
@@ -332,8 +332,8 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
 
     def _step_count(self, table: ResidentTable, queries: PackedQueries) -> int:
-        """Return the number of query_kmers whose steps are those of the block."""
-        # A block shorter than a k-mer has no query_kmers: the division rounds down.
+        """Return the number of query k-mers whose steps are those of the block."""
+        # A block shorter than a k-mer has no query k-mers: the division rounds down.
         last = queries.base_count - table.sampling.lookup_bases
         return max(0, last // self.context.step + 1)
 
@@ -361,7 +361,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
     def _search_part(
         self, table: ResidentTable, queries: PackedQueries, max_rows: int, set_number: int = 0
     ) -> DeviceMems | None:
-        """Return the MEMs whose first query_kmer occurs in one part of the reference.
+        """Return the MEMs whose first query k-mer occurs in one part of the reference.
 
         They stay in the buffers of the set until the next search that is given its number.
         """
@@ -402,7 +402,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         return mems
 
     def _count_mems(self, table: ResidentTable, queries: PackedQueries) -> _CountedMems:
-        """Count the MEMs that each query_kmer of a block finds in one part of the reference."""
+        """Count the MEMs that each query k-mer of a block finds in one part of the reference."""
         buffer = self.buffer
         if queries.query_kmers is not None:
             count = queries.query_kmers.count
