@@ -219,8 +219,8 @@ def _reverse_complement_lanes(
         zero = ir.Constant(lanes_type, [0] * STEP)
         others = builder.select(is_two_fold, ir.Constant(lanes_type, [1] * STEP), zero)
         # The complement, 3 minus the base, flips both of its bits.
-        turned = builder.select(is_base, ir.Constant(lanes_type, [3] * STEP), others)
-        lanes = builder.xor(lanes, turned)
+        bits = builder.select(is_base, ir.Constant(lanes_type, [3] * STEP), others)
+        lanes = builder.xor(lanes, bits)
         store_to(context, builder, lanes, signature.args[2], *arguments[2:])
         return context.get_dummy_value()
 

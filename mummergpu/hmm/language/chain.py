@@ -84,12 +84,12 @@ class Chain:
             # The silent states are ordered the other way round.
             return node if node < count else last - (node - count)
 
-        turned = [(place(target), place(source)) for source, target in shape.steps]
-        order = sorted(range(len(turned)), key=lambda one: turned[one][::-1])
+        reversed_steps = [(place(target), place(source)) for source, target in shape.steps]
+        order = sorted(range(len(reversed_steps)), key=lambda one: reversed_steps[one][::-1])
         return Chain(
             self.name,
             self.alphabet,
-            Shape(shape.emissions, shape.silent, tuple(turned[one] for one in order)),
+            Shape(shape.emissions, shape.silent, tuple(reversed_steps[one] for one in order)),
             (*self.states[:count], *self.states[count:][::-1]),
             self.probabilities[order],
             self.end,

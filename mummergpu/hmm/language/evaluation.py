@@ -366,8 +366,8 @@ class _Sums(_Work):
             sequence = self.model.coded.sequence(codes, True, map_pieces, self.make_long)
         else:
             programs = self._programs(self.backwards, exact)
-            turned = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
-            sequence = self.make_long(programs, turned, True, map_pieces)
+            codes = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
+            sequence = self.make_long(programs, codes, True, map_pieces)
         self.scores[number], _ = sequence.score()
         if self.device is not None:
             self.leave(np.array([number]))
@@ -599,10 +599,10 @@ class _Posterior(_Sums):
     def _both_ends(self, part: Int64Array, offsets: Int64Array, exact: bool) -> Float64Array:
         """Return the probabilities of the states of each symbol."""
         ahead, back = self._programs(False, exact), self._programs(True, exact)
-        lanes, turned = self.lay_out(part, ahead), self.lay_out(part, back, True)
+        lanes, reversed_lanes = self.lay_out(part, ahead), self.lay_out(part, back, True)
         kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
         forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
-        backward = back.compute(kinds[1], turned.rows, turned.segments)
+        backward = back.compute(kinds[1], reversed_lanes.rows, reversed_lanes.segments)
         self.scores[part] = sum_scores(ahead, final_columns(lanes, forward.slots))
         found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
         columns = (forward.columns, backward.columns)

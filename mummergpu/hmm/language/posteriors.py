@@ -68,10 +68,12 @@ class LongPosteriors:
         size = max(1, PIECE_VALUES // both[0].values_of_column)
         self._pieces = pieces_of(codes.size, size)
         # From the end on the same pieces, so that the first of them may be shorter.
-        turned = [Piece(codes.size - one.end, codes.size - one.begin) for one in self._pieces]
+        reversed_pieces = [
+            Piece(codes.size - one.end, codes.size - one.begin) for one in self._pieces
+        ]
         self._ahead = _OneEnd(both[0], codes, map_pieces, self._pieces)
         backwards = np.ascontiguousarray(codes[::-1])
-        self._back = _OneEnd(both[1], backwards, map_pieces, turned[::-1])
+        self._back = _OneEnd(both[1], backwards, map_pieces, reversed_pieces[::-1])
 
     def groups(self) -> list[list[int]]:
         """Return the numbers of pieces that are computed together.

@@ -168,20 +168,20 @@ class ReadBlock(QueryBlock):
             number_groups(writable(self.tags.content), offsets, (writable(ids), ends), found)
         return found
 
-    def turned(self, turns: Int64Array) -> ReadBlock:
+    def with_mates_reversed(self, which: Int64Array) -> ReadBlock:
         """Return pairs with some mates reverse-complemented; they are written unchanged.
 
-        `turns` has a row of two truth values for each pair, or one row for all.
+        `which` has a row of two truth values for each pair, or one row for all.
         """
-        is_turned = np.broadcast_to(turns, (self.pair_count, 2)).reshape(-1) != 0
+        is_reversed = np.broadcast_to(which, (self.pair_count, 2)).reshape(-1) != 0
         padded = padded_reverse_complements(self.padded_codes, self.offsets)
-        is_turned_base = np.repeat(is_turned, np.diff(self.offsets))
+        is_reversed_base = np.repeat(is_reversed, np.diff(self.offsets))
         codes = padded[MARGIN : padded.size - MARGIN]
-        np.copyto(codes, self.codes, where=~is_turned_base)
+        np.copyto(codes, self.codes, where=~is_reversed_base)
         # The index of the mirrored base in its read.
         sums = self.offsets[:-1] + self.offsets[1:] - 1
         bases = np.arange(self.base_count)
-        source = np.where(is_turned_base, np.repeat(sums, np.diff(self.offsets)) - bases, bases)
+        source = np.where(is_reversed_base, np.repeat(sums, np.diff(self.offsets)) - bases, bases)
         return replace(
             self,
             padded_codes=padded,

@@ -322,7 +322,11 @@ class PairSizes:
             return
         for block in blocks:
             own = turns[self.libraries_of(block)] if block.paired else turns[:1] * 0
-            yield (block.turned((own[:, None] >> np.arange(2)) & 1) if own.any() else block)
+            yield (
+                block.with_mates_reversed((own[:, None] >> np.arange(2)) & 1)
+                if own.any()
+                else block
+            )
 
 
 @inline

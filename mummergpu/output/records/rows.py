@@ -58,9 +58,9 @@ class ReadColumns(NamedTuple):
     tags: TextArray = _NO_BYTES
     tag_offsets: Int64Array = _NO_OFFSETS
 
-    def with_tags(self, turned: Callable[[Spans], Spans]) -> ReadColumns:
-        """Return the same with the tags of the reads in another form."""
-        tags = turned(Spans(self.tags, self.tag_offsets))
+    def with_tags(self, convert: Callable[[Spans], Spans]) -> ReadColumns:
+        """Return the same reads with their tags in another form."""
+        tags = convert(Spans(self.tags, self.tag_offsets))
         return self._replace(tags=writable(tags.content), tag_offsets=writable(tags.offsets))
 
 
@@ -125,14 +125,13 @@ NO_PLACES: Final = OtherPlaces(
 
 
 class RowFields(NamedTuple):
-    """What rows have, as far as those of reads, genomes and matches differ in it.
+    """The fields in which rows of reads, genomes and matches differ.
 
     `bases` and `secondary_bases` say whether (secondary) rows have bases, `mismatches` whether they
-    have the tag MD, `types` and `divergences` the tags tp and de. Rows that are `matches`, exact
-    ones, have NH and HI and `MATCH_OPERATIONS`; there are no mates, no other parts, no
-    alternatives, and no qualities or tags of the reads, and the columns for what all rows then have
-    in common are not looked at. With `splits_as_secondary`, supplementary rows are written with the
-    flag of secondary ones.
+    have the tag MD, `types` and `divergences` the tags tp and de. Rows of exact `matches` have NH,
+    HI and `MATCH_OPERATIONS`. They have no mates, other parts, alternatives, qualities or tags of
+    reads, and the columns of these are not read. With `splits_as_secondary`, supplementary rows
+    get the flag of secondary ones.
     """
 
     bases: bool = True
@@ -151,7 +150,7 @@ def fields_of_matches(secondary_bases: bool) -> RowFields:
 
 
 class WrittenRows(NamedTuple):
-    """Rows of a block with all that they have.
+    """The rows of a block, with their reads, alternatives and differences.
 
     There are `row_count` rows; the columns may have room for more. `has_groups` says that the tags
     of the reads name their read groups, in place of the header's one for all. `changes` are the
@@ -180,7 +179,7 @@ class RowMaker(Protocol):
     def written_rows(self, block: Any, alignments: Any) -> Iterator[WrittenRows]:
         """Yield the rows of a block in pieces.
 
-        All have the reads and the columns of the first, whose rows are filled once more.
+        All pieces share the arrays of the first one, which are filled again.
         """
 
 
@@ -333,9 +332,9 @@ class RecordFormat(AlignmentFormat):
         self._group, self._no_group = _padded(tag), _padded(b"")
 
     def _record_blocks(
-        self, block: Any, alignments: Any, turned: Callable[[Spans], Spans] = lambda tags: tags
+        self, block: Any, alignments: Any, convert: Callable[[Spans], Spans] = lambda tags: tags
     ) -> Iterator[tuple[RecordBlock, int]]:
-        """Yield rows of a block for a compiled loop, and how many; `turned` makes tags its own.
+        """Yield rows of a block for a compiled loop, and how many; `convert` changes the tags.
 
         `InputError` if the format allows no read of such a name or length.
         """
@@ -347,7 +346,7 @@ class RecordFormat(AlignmentFormat):
                 longest = longest_of(written.reads.offsets) if self._source.fields.bases else 0
                 made = flattened(
                     RecordBlock(
-                        *(written.reads.with_tags(turned), written.rows, written.others),
+                        *(written.reads.with_tags(convert), written.rows, written.others),
                         np.empty(longest + 2 * MARGIN, dtype=np.uint8),
                         *(self._reference, self._record_ids),
                         *(self._names, self._name_bytes),
