@@ -81,7 +81,8 @@ def map(
         Treat a file without reads as an error.
     circular : str or sequence of str, optional
         The names of circular records of the reference, or ``all``: a read across the origin is
-        written in two parts. `reference` must be FASTA.
+        written in two parts. `reference` is FASTA, or an index of ``mummergpu index --circular``,
+        which needs no names here.
     style : RecordStyle, optional
         Options of the records: ``=`` and ``X``, more tags, ...
     unmapped : path, or iterable of paths, optional

@@ -17,7 +17,7 @@ from mummergpu.errors import LibraryError
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import RecordLookup, Reference, record_lookup
 from mummergpu.output.matches.arrow import readable_name
-from mummergpu.output.records.sam_fields import cigar_texts
+from mummergpu.output.records.sam_fields import OPERATION_LETTERS, cigar_texts
 
 if TYPE_CHECKING:
     import pandas
@@ -34,9 +34,6 @@ _ROWS_AT_ONCE: Final = 1 << 12
 """The number of rows that iteration makes at once."""
 
 _CIGAR: Final = "cigar"
-
-_LETTERS: Final = "MIDNSHP=X"
-"""The operations of a CIGAR, as BAM numbers them."""
 
 
 class SearchedReference:
@@ -252,7 +249,8 @@ class AlignmentRows(FoundInReference, ResultRows[Row]):
         """
         number = range(len(self))[row]
         packed = self.cigars[self.cigar_offsets[number] : self.cigar_offsets[number + 1]]
-        return "".join(f"{one >> 4}{_LETTERS[one & 15]}" for one in packed.tolist()) or "*"
+        text = (f"{one >> 4}{chr(OPERATION_LETTERS[one & 15])}" for one in packed.tolist())
+        return "".join(text) or "*"
 
     def _arrow_column(self, field: str, pa: Any) -> Any:
         if field != _CIGAR:

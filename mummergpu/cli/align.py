@@ -32,10 +32,8 @@ from mummergpu.cli.option_types import (
     is_given,
     load,
     option,
-    written,
 )
 from mummergpu.cli.run_verb import CommandRun
-from mummergpu.errors import OptionError
 from mummergpu.output.formats import RowKind, names_of
 from mummergpu.viterbi.recurrence.model import AlignmentMethod
 
@@ -203,13 +201,7 @@ def _align_options(params: Params, command: str) -> AlignOptions:
         circular=params["circular"],
     )
     method = AlignmentMethod(params["method"])
-    try:
-        refuse_options_of_matches(method, _given_parameters())
-    except OptionError as error:
-        word = written(error.option, click.get_current_context())
-        raise click.UsageError(
-            f"--method {method.value} aligns whole sequences, and {word} is about matches"
-        ) from error
+    refuse_options_of_matches(method, _given_parameters())
     modes = (name for name in ("mum", "mumreference", "maxmatch") if params[name])
     return AlignOptions(
         **run_options(params, command),

@@ -238,8 +238,6 @@ def hmmscan_command(**params: Any) -> None:
 
 
 def _run(params: dict[str, Any], scans: bool) -> None:
-    if params["backend"] == "cuda" and params["cpu"]:
-        raise click.UsageError("-C and --backend cuda exclude each other")
     if (workers := params["workers"]) is not None:
         if is_given(click.get_current_context(), "threads"):
             raise click.UsageError("--threads and --cpu exclude each other")

@@ -68,8 +68,12 @@ AUTO_POLICY: Final = (
 
 def refuse_removed_option(command: str, word: str) -> None:
     """Refuse an option that a command no longer has; `word` may end with ``=VALUE``."""
+    removed = REMOVED_OPTIONS.get(command, {})
     name = word.partition("=")[0]
-    if instead := REMOVED_OPTIONS.get(command, {}).get(name):
+    if name not in removed and not word.startswith("--"):
+        # A value may follow one letter at once.
+        name = word[:2]
+    if instead := removed.get(name):
         raise click.UsageError(f"{name} was removed: {instead}")
 
 

@@ -29,6 +29,7 @@ from mummergpu.cli.option_types import (
     folder_option,
     is_given,
     option,
+    written,
 )
 from mummergpu.cli.run_verb import (
     RunMessages,
@@ -86,9 +87,9 @@ def _is_of_profiles(params: dict[str, Any]) -> bool:
     context = click.get_current_context()
     for name in _TREES_ONLY:
         if params.get(name) and is_given(context, name):
-            dashes = "-" if len(name) == 1 else "--"
-            word = "-l" if name == "min_length" else dashes + name.replace("_", "-")
-            raise click.UsageError(f"{word} is for studies of trees, not of profiles")
+            raise click.UsageError(
+                f"{written(name, context)} is for studies of trees, not of profiles"
+            )
     return True
 
 

@@ -19,7 +19,7 @@ from mummergpu.cluster.connection import OpenCluster, check_files, check_version
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import device_of_process, find, forget
-from mummergpu.errors import OptionError
+from mummergpu.errors import OptionClashError, OptionError
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList
 from mummergpu.hmm.profiles import Profile
@@ -165,6 +165,8 @@ def run(
     paths = [one for one in options.profiles if isinstance(one, str)]
     if len(paths) < len(options.profiles) or "-" in paths:
         raise OptionError("profiles", "a cluster reads them from files")
+    if options.device.backend == "cuda" and not options.scans:
+        raise OptionClashError("backend=cuda", "cluster", "workers filter on processors")
     everywhere = tuple(map(os.path.abspath, paths))
     with open_cluster(cluster, context.notice) as opened:
         check_versions(opened)

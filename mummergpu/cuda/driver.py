@@ -95,12 +95,6 @@ def driver_facts() -> DriverFacts:
         return _kept_facts()
 
 
-def forget_driver_facts() -> None:
-    """Make the next call query the driver again, for tests that replace the driver."""
-    with _ASKING:
-        _kept_facts.cache_clear()
-
-
 @cache
 def _kept_facts() -> DriverFacts:
     return ask_driver(False)

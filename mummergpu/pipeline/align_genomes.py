@@ -39,6 +39,9 @@ _HEAD_BYTES: Final = 1 << 16
 PART_OF_MEMORY: Final = 4
 """Tiles take at most 1/N of the memory that is free when they are aligned."""
 
+BLOCK_BASES: Final = 1 << 20
+"""The approximate bases of queries that are aligned and written together."""
+
 
 def run(options: AlignOptions, context: RunContext) -> None:
     """Align all queries with the reference, and write the alignments.
@@ -143,10 +146,6 @@ def open_genome_sink(
     )
     output = open_sink(options.outputs, files, facts, context.stats, RowKind.GENOMES)
     return GenomeSink(aligner, options.kept, output, context.stats, context.executor.map)
-
-
-BLOCK_BASES = 1 << 20
-"""The approximate bases of queries that are aligned and written together."""
 
 
 def _run_whole(options: AlignOptions, context: RunContext) -> None:

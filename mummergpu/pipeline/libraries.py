@@ -139,7 +139,8 @@ class LibraryEstimate:
     def _look_for_groups(self, source: ReadSource) -> None:
         """Measure the first pairs of those read groups that no read so far belongs to."""
         left = dict.fromkeys({*range(len(self._groups))} - self._seen, TEMPLATES_OF_ESTIMATE)
-        if not left:
+        # Single reads have no insert sizes.
+        if not left or not self._libraries:
             return
         found: list[ReadBlock] = []
         with _stream_of(source, self._options) as stream:

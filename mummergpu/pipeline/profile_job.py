@@ -120,7 +120,7 @@ class ProfileDevice:
         return found
 
 
-def filtered(
+def with_survivors(
     blocks: Iterator[Block], survivors: Callable[[Block], list[Int64Array]] | None
 ) -> Generator[tuple[Block, list[Int64Array] | None]]:
     """Yield blocks with the proteins that pass the filters of each profile on a device.
@@ -308,7 +308,7 @@ class ProfileJob(ABC):
         has_many = len(filters) >= self._context.threads > FEW_THREADS
         scale = LARGE_SCALE if has_many or on_device is not None else 1
         every = self._kept or self._keeping(self.blocks(count_them, scale))
-        with closing(filtered(iter(every), survivors)) as blocks:
+        with closing(with_survivors(iter(every), survivors)) as blocks:
             yield from blocks
 
     def _keeping(self, blocks: Iterable[NumberedProteins]) -> Generator[NumberedProteins]:

@@ -18,8 +18,8 @@ from mummergpu.pipeline.profile_job import (
     SEQUENCES_AT_ONCE,
     NumberedProteins,
     ProfileJob,
-    filtered,
     fit_in_memory,
+    with_survivors,
 )
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import ordered_results
@@ -99,7 +99,7 @@ class ProfileScan(ProfileJob):
             with ExitStack() as stack:
                 on_device = self._device.filters(filters, stack)
                 survivors = None if on_device is None else self._survivors(filters, on_device)
-                blocks = stack.enter_context(closing(filtered(iter(stretch), survivors)))
+                blocks = stack.enter_context(closing(with_survivors(iter(stretch), survivors)))
                 for own, (proteins, passed) in zip(parts, blocks, strict=True):
                     self._add_hits(own, proteins, passed, filters, targets)
             targets += len(filters)

@@ -25,7 +25,6 @@ from mummergpu.pipeline.profile_job import (
     NumberedProteins,
     ProfileDevice,
     ProfileJob,
-    filtered,
     fit_in_memory,
 )
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
@@ -252,20 +251,10 @@ class ProfileSearch(ProfileJob):
         yield from ordered_results(context.executor, window, tasks, work, _Task.parts)
 
     def found_among(
-        self,
-        filters: Sequence[ProfileFilter],
-        proteins: NumberedProteins,
-        numbers: range,
-        on_device: DeviceFilters | None = None,
+        self, filters: Sequence[ProfileFilter], proteins: NumberedProteins, numbers: range
     ) -> Iterator[tuple[int, HitRecords]]:
         """Yield the hits of some profiles in a block, as `HitParts.add` takes them."""
-        survivors = None if on_device is None else self._survivors(filters, on_device)
-        with closing(filtered(iter([proteins]), survivors)) as blocks:
-            ((_, passed),) = blocks
-        own = (
-            _Task(proteins, one, None if passed is None else passed[one], passed is not None)
-            for one in numbers
-        )
+        own = (_Task(proteins, one) for one in numbers)
         with closing(self._found(filters, own)) as results:
             for _, number, hits in results:
                 if hits is not None:

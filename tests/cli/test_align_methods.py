@@ -112,7 +112,7 @@ def test_options_about_matches_are_refused(
     capfd: pytest.CaptureFixture[str], files: tuple[list[str], list[str]], option: list[str]
 ) -> None:
     error = run(capfd, "--method", "streaming", "r.fa", "q.fa", *option, code=2)
-    assert "--method streaming aligns whole sequences" in error
+    assert "the method 'streaming' aligns whole sequences" in error
 
 
 def test_sequences_that_are_too_long_are_refused(

@@ -6,6 +6,7 @@ import random
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.loops import each
@@ -169,6 +170,26 @@ def test_read_groups_that_begin_far_in(genome: str) -> None:
     for group in range(3):
         assert proper_share(rows, f"g{group}") > 0.98
     assert mapped("u.sam --block-size 3000 -t 1") == rows
+
+
+def test_single_reads_are_not_read_ahead_for_a_group_without_reads(
+    genome: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have no sizes, so that nothing would come of it."""
+    lines = ["@HD\tVN:1.6\tSO:unsorted", "@RG\tID:g0\tSM:s", "@RG\tID:none\tSM:s"]
+    for number in range(1200):
+        fields = [f"s{number}", "4", *"*00**00", genome[number : number + BASES], "I" * BASES]
+        lines.append("\t".join([*fields, "RG:Z:g0"]))
+    Path("u.sam").write_text("\n".join(lines) + "\n")
+    streams, open_stream = [], libraries._stream_of
+
+    def stream_of(*arguments: Any) -> Any:
+        streams.append(arguments)
+        return open_stream(*arguments)
+
+    monkeypatch.setattr(libraries, "_stream_of", stream_of)
+    assert len(mapped("u.sam")) == 1200
+    assert len(streams) <= 1
 
 
 def test_pairs_and_single_reads_are_mapped_as_when_apart(genome: str) -> None:

@@ -88,6 +88,7 @@ def test_each_profile_has_a_folder(tmp_path: Path) -> None:
     ("words", "message"),
     [
         ("sweep one.hmm p.faa -C -o x -l 30", "-l is for studies of trees, not of profiles"),
+        ("sweep one.hmm p.faa -C -o x -b", "-b is for studies of trees, not of profiles"),
         ("sweep one.hmm p.faa -C -o x --policies Tn", "no policy of"),
         ("sweep one.hmm missing.faa -C -o x", "missing.faa"),
         ("sweep one.hmm -C -o x", "Missing argument 'QUERY...'"),

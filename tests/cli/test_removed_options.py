@@ -15,7 +15,8 @@ def test_a_removed_option_names_what_to_use(
     known = {spelling for option in commands.commands[verb].params for spelling in option.opts}
     assert name not in known
     # The option may stand behind the files, with a value or without one.
-    for words in (["a.fa", "b.fa", name], [name, "a.fa", "b.fa"], [f"{name}=x", "a.fa", "b.fa"]):
+    value = f"{name}8" if len(name) == 2 else f"{name}=x"
+    for words in (["a.fa", "b.fa", name], [name, "a.fa", "b.fa"], [value, "a.fa", "b.fa"]):
         assert main(words if verb == MAIN_VERB else [verb, *words]) == 2
         error = capsys.readouterr().err
         assert f"{name} was removed: {REMOVED_OPTIONS[verb][name]}" in error

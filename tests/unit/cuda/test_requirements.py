@@ -18,7 +18,6 @@ from mummergpu.cuda.driver import (
     DriverFacts,
     ask_driver,
     driver_facts,
-    forget_driver_facts,
 )
 from mummergpu.cuda.requirements import (
     CompilerFacts,
@@ -48,9 +47,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
 
     monkeypatch.setattr(driver_module, "ask_driver", ask_it)
     monkeypatch.setattr(requirements, "ask_driver", ask_it)
-    forget_driver_facts()
+    driver_module._kept_facts.cache_clear()
     yield told
-    forget_driver_facts()
+    driver_module._kept_facts.cache_clear()
 
 
 def test_the_driver_is_asked_once_in_a_process(asked: list[bool]) -> None:
