@@ -182,7 +182,7 @@ PROFILES: Final = Subject(
     "profiles",
     _every_policy,
     _checked_policy,
-    # `policies.CONTROLS`.
+    # The paper's basic accelerator; SSV as in searches.
     {"cuda": "g1crggg", "cpu": "S16"},
     ProfileInput,
     ProfileSetup,
