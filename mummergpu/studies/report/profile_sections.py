@@ -37,6 +37,7 @@ from mummergpu.studies.report.page import (
     time_text,
 )
 from mummergpu.studies.report.sections import inputs_and_machines
+from mummergpu.studies.report.timings import missing_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -287,12 +288,11 @@ def _summary(studies: Sequence[ProfileStudy]) -> Section:
 
 
 def _gap(study: ProfileStudy) -> list[Block]:
-    setup = study.sweep.setup
-    planned = len(setup.policies) * setup.runs + setup.control_runs
-    missing = planned - len(study.sweep.runs)
-    if missing <= 0:
+    missing = missing_of(study.sweep)
+    if not missing.runs:
         return []
-    text = f"{study.title}: {missing:,} of {planned:,} runs are missing; the sweep can go on."
+    absent, planned = missing.runs, missing.planned
+    text = f"{study.title}: {absent:,} of {planned:,} runs are missing; the sweep can go on."
     return [Paragraph(text, warns=True)]
 
 
