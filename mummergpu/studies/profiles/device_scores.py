@@ -11,7 +11,8 @@ from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
 from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_work import items_of
+from mummergpu.hmm import tile_filter
+from mummergpu.hmm.device_work import items_of, rounds_of
 from mummergpu.hmm.filter_programs import (
     SEQUENCE_PROGRAM,
     WORD_RESIDUES,
@@ -49,12 +50,6 @@ from mummergpu.studies.profiles.policies import DevicePolicy
 
 AGAIN: Final = RowPolicy()
 """Compares the proteins that tiles leave: Viterbi with a warp a sequence, as in searches."""
-
-_RESIDENT_THREADS: Final = 2048
-"""Of a multiprocessor."""
-
-_MAX_ROUNDS: Final = 8
-"""The sequences that each group of lanes compares for an item, if there are many items."""
 
 
 class Layout(NamedTuple):
@@ -155,7 +150,8 @@ class DeviceScores:
         marks: list[tuple[str, Mark, Mark]] = []
         self._time(prepared.launch, marks)
         found = self._fetch(self._count, prepared.kind)
-        again = np.nonzero(found == WORD_AGAIN)[0] if prepared.launch.kernel == TILES else found[:0]
+        is_tiled = prepared.launch.kernel == tile_filter.KERNEL
+        again = np.nonzero(found == WORD_AGAIN)[0] if is_tiled else found[:0]
         if again.size:
             found[again] = self._compare_again(prepared.layout, again, marks)
         scores = np.empty(self._count, dtype=np.int64)
@@ -284,8 +280,7 @@ class DeviceScores:
         if policy.steps == "c":
             self._write_constants(program, tile_steps(words, tiles), special_steps())
         items = items_of(np.zeros(self._count, dtype=np.int64), 2 * TILE_THREADS)
-        multiprocessors = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS
-        blocks = tile_blocks(items.size, multiprocessors)
+        blocks = tile_blocks(items.size, tile_filter.multiprocessors(self._device))
         table = tile_table(words, tiles, policy.emissions == "t")
         rows = border_rows(self._data.longest)
         borders = self._memory(8 * rows * blocks * TILE_THREADS, self._own)
@@ -294,7 +289,8 @@ class DeviceScores:
             *(items.size, self._for_policy(table), table.size // 4, tiles, self._word_limits),
             *(self._word_moves, self._ticket, self._scores, borders),
         )
-        return Launch(program, TILES, blocks, arguments, block_shape(policy, self._data.nodes))
+        shape = block_shape(policy, self._data.nodes)
+        return Launch(program, tile_filter.KERNEL, blocks, arguments, shape)
 
     def _groups(
         self, policy: RowPolicy, program: Program, layout: Layout, stack: ExitStack | None = None
@@ -308,7 +304,7 @@ class DeviceScores:
         tables = self._upload(table, stack), table.size // 4
         resident = max(self._device.resident_blocks * BLOCK_THREADS // threads, 1)
         at_once = threads // policy.lanes
-        size = at_once * min(max(count // (4 * resident * at_once), 1), _MAX_ROUNDS)
+        size = at_once * rounds_of(count, resident, at_once)
         items = items_of(np.zeros(count, dtype=np.int64), size)
         arguments: tuple[Any, ...]
         if policy.filter == "S":
@@ -349,7 +345,6 @@ class DeviceScores:
 
 
 ROWS: Final = "score_in_rows"
-TILES: Final = "score_in_tiles"
 GROUPS: Final = {"S": "find_cells", "M": "score_passes", "V": "score_paths"}
 
 
