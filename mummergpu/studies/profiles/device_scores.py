@@ -52,7 +52,7 @@ AGAIN: Final = RowPolicy()
 """Compares the proteins that tiles leave: Viterbi with a warp a sequence, as in searches."""
 
 
-class Layout(NamedTuple):
+class ProteinLayout(NamedTuple):
     """Proteins on the device in some order, packed or interleaved: the kernels' ``Sequences``."""
 
     addresses: tuple[int, int, int]
@@ -95,7 +95,7 @@ class DeviceScores:
         self._stack.callback(self._stream.free)
         self._own = ExitStack()
         self._stack.callback(lambda: self._own.close())
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, ProteinLayout] = {}
         longest = data.longest
         self._count = data.sizes.size
         self._word_moves = self._upload(word_moves(longest).astype(np.int32))
@@ -176,7 +176,7 @@ class DeviceScores:
         return found.astype(np.int64)
 
     def _compare_again(
-        self, layout: Layout, again: Int64Array, marks: list[tuple[str, Mark, Mark]]
+        self, layout: ProteinLayout, again: Int64Array, marks: list[tuple[str, Mark, Mark]]
     ) -> Int64Array:
         """Compare some proteins, as numbered in a layout, with a warp each."""
         # Rows read packed proteins, of which the first of a warp is the longest.
@@ -192,7 +192,7 @@ class DeviceScores:
             )
             addresses = (packed.addresses[0], first, lengths)
             self._stream.fill_zero(self._ticket, 8)
-            launch = self._groups(AGAIN, program, Layout(addresses, own[order]), stack)
+            launch = self._groups(AGAIN, program, ProteinLayout(addresses, own[order]), stack)
             self._time(launch, marks)
             found = np.empty(own.size, dtype=np.int64)
             found[order] = self._fetch(own.size)
@@ -204,13 +204,13 @@ class DeviceScores:
             raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
         return source
 
-    def layout(self, kind: str) -> Layout:
+    def layout(self, kind: str) -> ProteinLayout:
         """Return the proteins as `ThreadPolicy.sequences` says; ``p``: sorted, but packed."""
         if kind not in self._layouts:
             self._layouts[kind] = self._made_layout(kind)
         return self._layouts[kind]
 
-    def _made_layout(self, kind: str) -> Layout:
+    def _made_layout(self, kind: str) -> ProteinLayout:
         sizes = self._data.sizes
         order = np.argsort(-sizes, kind="stable") if kind in "sp" else np.arange(self._count)
         own = sizes[order]
@@ -222,7 +222,7 @@ class DeviceScores:
         if kind in "rp":
             if kind == "p":
                 self._packed_places = (firsts, lengths)
-            return Layout((packed, self._upload(firsts), self._upload(lengths)), order)
+            return ProteinLayout((packed, self._upload(firsts), self._upload(lengths)), order)
         words = np.empty(int(ends[-1]), dtype=np.uint64)
         self._stream.copy_out(words.view(np.uint8), packed)
         self._stream.synchronize()
@@ -237,7 +237,7 @@ class DeviceScores:
         within = np.arange(words.size) - np.repeat(ends - counts, counts)
         interleaved[np.repeat(starts, counts) + WARP_LANES * within] = words
         address = self._upload(interleaved)
-        return Layout(
+        return ProteinLayout(
             (address, self._upload(starts.astype(np.uint32)), self._upload(lengths)), order
         )
 
@@ -256,7 +256,7 @@ class DeviceScores:
             self._stream.synchronize()
         return packed
 
-    def _rows(self, policy: ThreadPolicy, program: Program, layout: Layout) -> Launch:
+    def _rows(self, policy: ThreadPolicy, program: Program, layout: ProteinLayout) -> Launch:
         words, nodes = self._data.filter.words, self._data.nodes
         steps, special = node_steps(words), special_steps()
         if "c" in (policy.steps, policy.special):
@@ -275,7 +275,7 @@ class DeviceScores:
         blocks = -(-self._count // shape.threads)
         return Launch(program, ROWS, blocks, arguments, shape)
 
-    def _tiles(self, policy: ThreadPolicy, program: Program, layout: Layout) -> Launch:
+    def _tiles(self, policy: ThreadPolicy, program: Program, layout: ProteinLayout) -> Launch:
         words, tiles = self._data.filter.words, tile_count(self._data.nodes)
         if policy.steps == "c":
             self._write_constants(program, tile_steps(words, tiles), special_steps())
@@ -293,7 +293,11 @@ class DeviceScores:
         return Launch(program, tile_filter.KERNEL, blocks, arguments, shape)
 
     def _groups(
-        self, policy: RowPolicy, program: Program, layout: Layout, stack: ExitStack | None = None
+        self,
+        policy: RowPolicy,
+        program: Program,
+        layout: ProteinLayout,
+        stack: ExitStack | None = None,
     ) -> Launch:
         found = self._row_program(policy)
         assert found is not None
@@ -352,7 +356,7 @@ class _Prepared(NamedTuple):
     """A policy that is ready to run."""
 
     kind: str
-    layout: Layout
+    layout: ProteinLayout
     launch: Launch
     program: Program
 
