@@ -263,9 +263,9 @@ def _report(progress: Messages, name: str, made: int, folder: Path) -> None:
 
 
 def _report_layout(progress: Messages, name: str, folder: Path) -> None:
-    from mummergpu.studies.records import median_seconds
+    from mummergpu.studies.records import median_seconds, read_study
 
-    seconds = median_seconds(folder)
+    seconds = median_seconds(read_study(folder).runs)
     best = min(seconds, key=lambda code: seconds[code])
     progress.write_line(
         f"{PROGRAM}: {name}: {best} is the fastest of {len(seconds)}: "
@@ -275,9 +275,9 @@ def _report_layout(progress: Messages, name: str, folder: Path) -> None:
 
 def _report_filters(progress: Messages, name: str, folder: Path) -> None:
     from mummergpu.studies.profiles.policies import FILTER_NAMES, filter_of, policy_of
-    from mummergpu.studies.records import median_seconds
+    from mummergpu.studies.records import median_seconds, read_study
 
-    seconds = median_seconds(folder)
+    seconds = median_seconds(read_study(folder).runs)
     for kind, filter_name in FILTER_NAMES.items():
         own = [code for code in seconds if filter_of(policy_of(code)) == kind]
         if own:

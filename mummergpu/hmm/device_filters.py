@@ -22,7 +22,7 @@ from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import BackendError
 from mummergpu.hmm.bias_filter import scores_of_sums
 from mummergpu.hmm.byte_filters import OVERFLOW
-from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock, items_of
+from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock, items_of, rounds_of
 from mummergpu.hmm.filter_programs import (
     LIMITS,
     LOWEST_FLOOR,
@@ -57,9 +57,6 @@ from mummergpu.runtime.stats import Stats
 STREAMS: Final = 4
 """The blocks that are filtered at once: the host decides about some while the device computes, and
 its decisions take longer than the kernels."""
-
-_MAX_ROUNDS: Final = 8
-"""The sequences that each group of lanes compares for an item, if there are many items."""
 
 
 class _Group(NamedTuple):
@@ -435,9 +432,7 @@ class DeviceFilters:
         return group.at_once * self._rounds(count, group)
 
     def _rounds(self, comparisons: int, group: _Group) -> int:
-        """Return the comparisons of each group of lanes for an item, so that all blocks work."""
-        each = comparisons // (4 * self._resident(group) * group.at_once)
-        return min(max(each, 1), _MAX_ROUNDS)
+        return rounds_of(comparisons, self._resident(group), group.at_once)
 
     def _blocks(self, items: int, group: _Group) -> int:
         return min(items, self._resident(group))

@@ -22,6 +22,9 @@ MAX_PAIRS: Final = 1 << 26
 _BYTES_OF_PAIR: Final = 64
 """The memory of a pair that passes all filters, on the device, and more."""
 
+_MAX_ROUNDS: Final = 8
+"""The sequences that each group of lanes compares for an item, if there are many items."""
+
 STAGE: Final = "profile_filters"
 """The stage of the statistics that has the times of the kernels."""
 
@@ -54,6 +57,14 @@ def items_of(profiles: Int64Array, size: int) -> AnyArray:
     items["first"] = begins[runs] + within * size
     items["last"] = np.minimum(items["first"] + size, begins[runs] + counts[runs])
     return items
+
+
+def rounds_of(comparisons: int, resident: int, at_once: int) -> int:
+    """Return the comparisons of each group of lanes for an item, so that all blocks work.
+
+    `resident` blocks are on the device, each of which compares `at_once` sequences.
+    """
+    return min(max(comparisons // (4 * resident * at_once), 1), _MAX_ROUNDS)
 
 
 class PlacedBlock(NamedTuple):

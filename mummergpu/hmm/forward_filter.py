@@ -255,22 +255,21 @@ def score_forward(
         move = np.float64(np.float32(3) / np.float32(length + 3))
         for cell in range(used):
             cells[cell] = 0
-        before, again, after, scaled = 1.0, 0.0, 0.0, 0
+        before, after, scaled = 1.0, 0.0, 0
         for place in range(begin, begin + length):
             line = first_line + np.int64(block.codes[place]) * registers
-            entry = np.float32((before + again) * move)
+            entry = np.float32((before + after) * move)
             left = np.float64(
                 fill_row(
                     cells, chances.emissions, line, chances.transitions, first, registers, entry
                 )
             )
-            # Residues before the first hit, between two of them, and after the last one.
+            # Residues before the first hit, and after one: another may follow, at equal chances.
             before *= stay
-            again = again * stay + 0.5 * left
             after = after * stay + 0.5 * left
             # A sum of long sequences grows beyond float32.
             if left > _RESCALED:
-                before, again, after = before * _FACTOR, again * _FACTOR, after * _FACTOR
+                before, after = before * _FACTOR, after * _FACTOR
                 for cell in range(used):
                     cells[cell] *= np.float32(_FACTOR)
                 scaled += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, field
 from typing import Any, Final
 
 from mummergpu.errors import OptionClashError
@@ -86,7 +86,7 @@ class FinishingOptions:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen
 class HmmerOptions:
     """HMMER's options of the same names; None for HMMER's default.
 
@@ -96,6 +96,7 @@ class HmmerOptions:
         If a value makes no sense, or two options exclude each other.
     """
 
+    _: KW_ONLY
     E: float | None = None
     T: float | None = None
     domE: float | None = None

@@ -68,6 +68,11 @@ def tile_policy(asked: str, nodes: int, sequences: int) -> ThreadPolicy | None:
     return policy
 
 
+def multiprocessors(device: Device) -> int:
+    """Return about the number of multiprocessors of a device."""
+    return max(device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS, 1)
+
+
 class TiledPairs(NamedTuple):
     """The pairs whose words threads have computed, and the words."""
 
@@ -84,7 +89,7 @@ class TileFilter:
     def __init__(
         self, device: Device, filters: Sequence[ProfileFilter], asked: str, programs: Programs
     ) -> None:
-        self._device = device
+        self._multiprocessors = multiprocessors(device)
         self._filters = filters
         self._asked = asked
         self._programs = programs
@@ -114,10 +119,6 @@ class TileFilter:
             words[short:end] = own
             done[short:end] = own != WORD_AGAIN
         return TiledPairs(*_chosen(done, words))
-
-    @property
-    def _multiprocessors(self) -> int:
-        return max(self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS, 1)
 
     def _long_count(self, sizes: Int64Array) -> int:
         """Return the number of sequences, the longest first, that are better left to warps.

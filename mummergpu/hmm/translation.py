@@ -47,7 +47,6 @@ _BASES_OF_LETTER: Final = {
     **{"Y": "CT", "K": "GT", "M": "AC", "B": "CGT", "V": "ACG", "D": "AGT", "H": "ACT"},
 }
 
-_DEFAULT_RULES: Final = ProteinRules()
 FORWARD_FRAMES: Final = 3
 _FIRST_MATE: Final = 0x40
 _SECOND_MATE: Final = 0x80
@@ -142,7 +141,7 @@ class Orfs(NamedTuple):
         )
 
 
-def find_orfs(codes: CodeArray, offsets: Int64Array, rules: ProteinRules = _DEFAULT_RULES) -> Orfs:
+def find_orfs(codes: CodeArray, offsets: Int64Array, rules: ProteinRules) -> Orfs:
     """Return the ORFs of records, whose codes are those of `codes.LETTERS`."""
     limits = OrfLimits.of_rules(rules)
     # Six frames have two residues for each base, if none of the codons is a stop.

@@ -213,7 +213,7 @@ def score_viterbi(
         length = block.offsets[sequences[candidate] + 1] - begin
         move = moves[length]
         cells[:] = WORD_NEVER
-        exit_score = again = WORD_NEVER
+        exit_score = WORD_NEVER
         entry = WORD_BASE + move
         for place in range(begin, begin + length):
             line = np.int64(block.codes[place]) * words.registers
@@ -224,8 +224,7 @@ def score_viterbi(
                 exit_score = OVERFLOW
                 break
             exit_score = max(exit_score, best - WORD_LEAVE)
-            again = max(again, best - WORD_LEAVE)
-            entry = max(again, WORD_BASE) + move
+            entry = max(exit_score, WORD_BASE) + move
             if deleting + words.delete_bound > entry:
                 while extend_deletions(cells, words.transitions, words.registers):
                     pass

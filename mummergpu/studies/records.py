@@ -11,7 +11,7 @@ import gzip
 import json
 import statistics
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -182,7 +182,7 @@ PROFILES: Final = Subject(
     "profiles",
     _every_policy,
     _checked_policy,
-    # `policies.CONTROLS`.
+    # The paper's basic accelerator; SSV as in searches.
     {"cuda": "g1crggg", "cpu": "S16"},
     ProfileInput,
     ProfileSetup,
@@ -300,10 +300,10 @@ def read_study(folder: Path) -> Sweep | ProfileSweep:
     return Sweep(folder, setup, tuple(one for one in runs if isinstance(one, SweepRun)))
 
 
-def median_seconds(folder: Path) -> dict[str, float]:
-    """Return the median seconds of the kernels by policy, from the folder of a sweep."""
+def median_seconds(runs: Iterable[StudyRun]) -> dict[str, float]:
+    """Return the median seconds of the kernels by policy, in the order of their first runs."""
     times: dict[str, list[float]] = {}
-    for run in read_study(folder).runs:
+    for run in runs:
         # Counting nodes takes time.
         if run.kind != "profile":
             times.setdefault(run.policy, []).append(run.kernel_seconds)

@@ -16,6 +16,9 @@ COSTS = [
     Costs(2, 3, 1, 9, 1, 2, 3, 0),
 ]
 
+ANY_SCORE = -(1 << 50)
+"""Less than any alignment scores."""
+
 
 def whole_alignment(
     query: np.ndarray, reference: np.ndarray, costs: Costs

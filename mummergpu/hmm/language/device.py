@@ -39,7 +39,7 @@ _NO_VISIT: Final = (1 << 32) - 2
 """Stands for the state of a symbol whose products from both ends are too small."""
 
 
-class PlacedBlock(NamedTuple):
+class PlacedSymbols(NamedTuple):
     """A block whose symbols are on the device, at an address."""
 
     block: SymbolBlock
@@ -106,12 +106,12 @@ class DeviceChains(DeviceRunner):
         left = (self.memory - block.codes.nbytes) // 2
         return max(_MIN_SYMBOLS, min(_MAX_SYMBOLS, left // max(1, symbol_bytes)))
 
-    def place(self, block: SymbolBlock) -> PlacedBlock:
+    def place(self, block: SymbolBlock) -> PlacedSymbols:
         """Copy the symbols of a block, in place of those of the last one."""
-        return PlacedBlock(block, self.upload_codes(block.codes))
+        return PlacedSymbols(block, self.upload_codes(block.codes))
 
     def sums(
-        self, programs: ChainPrograms, placed: PlacedBlock, sequences: Int64Array
+        self, programs: ChainPrograms, placed: PlacedSymbols, sequences: Int64Array
     ) -> Float64Array:
         """Return the logarithms of the sums over all paths of sequences that are not empty.
 
@@ -127,7 +127,7 @@ class DeviceChains(DeviceRunner):
     def best(
         self,
         programs: ChainPrograms,
-        placed: PlacedBlock,
+        placed: PlacedSymbols,
         sequences: Int64Array,
         names: StateNames | None,
     ) -> DevicePaths:
@@ -159,7 +159,7 @@ class DeviceChains(DeviceRunner):
     def posteriors(
         self,
         both: tuple[ChainPrograms, ChainPrograms],
-        placed: PlacedBlock,
+        placed: PlacedSymbols,
         sequences: Int64Array,
         states: Int64Array,
         names: Int64Array | None,
@@ -216,7 +216,7 @@ class DeviceChains(DeviceRunner):
         ends = self.upload("run ends", offsets[1:])
         return self.written_runs(offsets, lambda *places: walk(ends, *places))
 
-    def _items(self, placed: PlacedBlock, sequences: Int64Array, keeps: bool) -> Items:
+    def _items(self, placed: PlacedSymbols, sequences: Int64Array, keeps: bool) -> Items:
         """Return the items of a launch on some sequences; rows are where something is kept."""
         count, offsets = sequences.size, placed.block.offsets
         last = self.buffer("last", 8 * count)

@@ -48,7 +48,7 @@ from mummergpu.hmm.language.traces import (
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Float64Array, Int64Array
 
 if TYPE_CHECKING:
-    from mummergpu.hmm.language.device import DeviceChains, PlacedBlock
+    from mummergpu.hmm.language.device import DeviceChains, PlacedSymbols
 
 DEVICE_LONG_SYMBOLS: Final = 1 << 16
 """A sequence of more symbols is computed in pieces on a device."""
@@ -203,7 +203,7 @@ class _Work(ABC):
     """
 
     device: DeviceChains | None = None
-    placed: PlacedBlock | None = None
+    placed: PlacedSymbols | None = None
 
     def __init__(
         self, model: CompiledModel, block: SymbolBlock, wanted: Collection[Attribute]

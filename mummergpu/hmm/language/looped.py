@@ -55,7 +55,7 @@ class Values(NamedTuple):
         return cls(flat, flat.view(np.int64))
 
 
-class Keeps(NamedTuple):
+class KeptRows(NamedTuple):
     """Whether each row's columns, those before states emit, and ranks of best ways are kept."""
 
     columns: bool
@@ -257,7 +257,7 @@ def run(
     emissions: Values,
     rows: ByteArray,
     segments: Int64Array,
-    keeps: Keeps,
+    keeps: KeptRows,
     slots: Values,
     columns: Values,
     scratch: Values,

@@ -11,7 +11,7 @@ from mummergpu.hmm.language.looped import Values
 from mummergpu.hmm.language.pieces import LongSequence, MapPieces, Piece, pieces_of
 from mummergpu.hmm.language.processor import ChainPrograms
 from mummergpu.hmm.language.processor_text import LANES, SMALLEST_TOTAL_POWER, Kept, ProgramKind
-from mummergpu.hmm.language.tables import Numbers
+from mummergpu.hmm.language.tables import NEVER, Numbers
 from mummergpu.hmm.language.traces import Runs
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_index, jit
@@ -26,7 +26,6 @@ _SPARE: Final = 160
 """No exponent of a product is so far above the largest one at another symbol: the sums of products
 are equal, and numbers are less than 2**64, or 2**128 both together."""
 
-_NEVER: Final = -(1 << 60)
 _SMALLEST_TOTAL: Final = 2.0**SMALLEST_TOTAL_POWER
 
 MAX_WHOLE_VALUES: Final = 1 << 22
@@ -150,7 +149,7 @@ def _fill_posteriors(
                 row = first_rows[number] + place
                 back = first_rows[number] + offsets[number + 1] - 1 - at
                 if exact_nodes and place == 0:
-                    most[lane] = _NEVER
+                    most[lane] = NEVER
                     for node in range(exact_nodes, exact_nodes + states.size):
                         ahead = forward.exponents[row, node, lane]
                         most[lane] = max(most[lane], ahead + backward.exponents[back, node, lane])

@@ -9,7 +9,7 @@ import numpy as np
 
 from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.lanes import Lanes
-from mummergpu.hmm.language.looped import Keeps, Values, new_scratch, run
+from mummergpu.hmm.language.looped import KeptRows, Values, new_scratch, run
 from mummergpu.hmm.language.processor_text import (
     ARGUMENTS,
     IMPOSSIBLE,
@@ -170,7 +170,9 @@ class LoopedPrograms(ChainPrograms):
             nothing = np.full_like(tables.emissions[:1], 1 if kind.sums else 0)
             emissions = np.append(tables.emissions, nothing, axis=0)
             self._values[kind.sums] = Values.of(tables.numbers), Values.of(emissions)
-        keeps = Keeps(computed.columns.size > 0, Kept.BEFORE in kind.kept, computed.bits.size > 0)
+        keeps = KeptRows(
+            computed.columns.size > 0, Kept.BEFORE in kind.kept, computed.bits.size > 0
+        )
         nodes = self.chain.shape.nodes
         ranks = computed.bits if keeps.ranks else np.empty((1, nodes, LANES), dtype=np.uint16)
         slots, columns = Values.within(computed.slots), Values.within(computed.columns)

@@ -55,11 +55,6 @@ class ProfileData:
         """The length of the longest protein."""
         return int(self.sizes.max())
 
-    @property
-    def cells(self) -> int:
-        """The residues times the nodes."""
-        return int(self.block.codes.size) * self.nodes
-
     def digest(self) -> str:
         """Return a BLAKE2b hash of the profile's numbers, the residues and their borders."""
         digest = hashlib.blake2b(digest_size=16)

@@ -11,7 +11,8 @@ from mummergpu.cuda.device import AnyArray, BlockShape, Device, Mark, Program
 from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.cuda.program import BLOCK_THREADS, WARP_LANES, ProgramSource
 from mummergpu.errors import OptionError
-from mummergpu.hmm.device_work import items_of
+from mummergpu.hmm import tile_filter
+from mummergpu.hmm.device_work import items_of, rounds_of
 from mummergpu.hmm.filter_programs import (
     SEQUENCE_PROGRAM,
     WORD_RESIDUES,
@@ -50,14 +51,8 @@ from mummergpu.studies.profiles.policies import DevicePolicy
 AGAIN: Final = RowPolicy()
 """Compares the proteins that tiles leave: Viterbi with a warp a sequence, as in searches."""
 
-_RESIDENT_THREADS: Final = 2048
-"""Of a multiprocessor."""
 
-_MAX_ROUNDS: Final = 8
-"""The sequences that each group of lanes compares for an item, if there are many items."""
-
-
-class Layout(NamedTuple):
+class ProteinLayout(NamedTuple):
     """Proteins on the device in some order, packed or interleaved: the kernels' ``Sequences``."""
 
     addresses: tuple[int, int, int]
@@ -100,7 +95,7 @@ class DeviceScores:
         self._stack.callback(self._stream.free)
         self._own = ExitStack()
         self._stack.callback(lambda: self._own.close())
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, ProteinLayout] = {}
         longest = data.longest
         self._count = data.sizes.size
         self._word_moves = self._upload(word_moves(longest).astype(np.int32))
@@ -155,7 +150,8 @@ class DeviceScores:
         marks: list[tuple[str, Mark, Mark]] = []
         self._time(prepared.launch, marks)
         found = self._fetch(self._count, prepared.kind)
-        again = np.nonzero(found == WORD_AGAIN)[0] if prepared.launch.kernel == TILES else found[:0]
+        is_tiled = prepared.launch.kernel == tile_filter.KERNEL
+        again = np.nonzero(found == WORD_AGAIN)[0] if is_tiled else found[:0]
         if again.size:
             found[again] = self._compare_again(prepared.layout, again, marks)
         scores = np.empty(self._count, dtype=np.int64)
@@ -180,7 +176,7 @@ class DeviceScores:
         return found.astype(np.int64)
 
     def _compare_again(
-        self, layout: Layout, again: Int64Array, marks: list[tuple[str, Mark, Mark]]
+        self, layout: ProteinLayout, again: Int64Array, marks: list[tuple[str, Mark, Mark]]
     ) -> Int64Array:
         """Compare some proteins, as numbered in a layout, with a warp each."""
         # Rows read packed proteins, of which the first of a warp is the longest.
@@ -196,7 +192,7 @@ class DeviceScores:
             )
             addresses = (packed.addresses[0], first, lengths)
             self._stream.fill_zero(self._ticket, 8)
-            launch = self._groups(AGAIN, program, Layout(addresses, own[order]), stack)
+            launch = self._groups(AGAIN, program, ProteinLayout(addresses, own[order]), stack)
             self._time(launch, marks)
             found = np.empty(own.size, dtype=np.int64)
             found[order] = self._fetch(own.size)
@@ -208,13 +204,13 @@ class DeviceScores:
             raise OptionError("policies", f"'{policy.code}' does not suit {self._data.nodes} nodes")
         return source
 
-    def layout(self, kind: str) -> Layout:
+    def layout(self, kind: str) -> ProteinLayout:
         """Return the proteins as `ThreadPolicy.sequences` says; ``p``: sorted, but packed."""
         if kind not in self._layouts:
             self._layouts[kind] = self._made_layout(kind)
         return self._layouts[kind]
 
-    def _made_layout(self, kind: str) -> Layout:
+    def _made_layout(self, kind: str) -> ProteinLayout:
         sizes = self._data.sizes
         order = np.argsort(-sizes, kind="stable") if kind in "sp" else np.arange(self._count)
         own = sizes[order]
@@ -226,7 +222,7 @@ class DeviceScores:
         if kind in "rp":
             if kind == "p":
                 self._packed_places = (firsts, lengths)
-            return Layout((packed, self._upload(firsts), self._upload(lengths)), order)
+            return ProteinLayout((packed, self._upload(firsts), self._upload(lengths)), order)
         words = np.empty(int(ends[-1]), dtype=np.uint64)
         self._stream.copy_out(words.view(np.uint8), packed)
         self._stream.synchronize()
@@ -241,7 +237,7 @@ class DeviceScores:
         within = np.arange(words.size) - np.repeat(ends - counts, counts)
         interleaved[np.repeat(starts, counts) + WARP_LANES * within] = words
         address = self._upload(interleaved)
-        return Layout(
+        return ProteinLayout(
             (address, self._upload(starts.astype(np.uint32)), self._upload(lengths)), order
         )
 
@@ -260,7 +256,7 @@ class DeviceScores:
             self._stream.synchronize()
         return packed
 
-    def _rows(self, policy: ThreadPolicy, program: Program, layout: Layout) -> Launch:
+    def _rows(self, policy: ThreadPolicy, program: Program, layout: ProteinLayout) -> Launch:
         words, nodes = self._data.filter.words, self._data.nodes
         steps, special = node_steps(words), special_steps()
         if "c" in (policy.steps, policy.special):
@@ -279,13 +275,12 @@ class DeviceScores:
         blocks = -(-self._count // shape.threads)
         return Launch(program, ROWS, blocks, arguments, shape)
 
-    def _tiles(self, policy: ThreadPolicy, program: Program, layout: Layout) -> Launch:
+    def _tiles(self, policy: ThreadPolicy, program: Program, layout: ProteinLayout) -> Launch:
         words, tiles = self._data.filter.words, tile_count(self._data.nodes)
         if policy.steps == "c":
             self._write_constants(program, tile_steps(words, tiles), special_steps())
         items = items_of(np.zeros(self._count, dtype=np.int64), 2 * TILE_THREADS)
-        multiprocessors = self._device.resident_blocks * BLOCK_THREADS // _RESIDENT_THREADS
-        blocks = tile_blocks(items.size, multiprocessors)
+        blocks = tile_blocks(items.size, tile_filter.multiprocessors(self._device))
         table = tile_table(words, tiles, policy.emissions == "t")
         rows = border_rows(self._data.longest)
         borders = self._memory(8 * rows * blocks * TILE_THREADS, self._own)
@@ -294,10 +289,15 @@ class DeviceScores:
             *(items.size, self._for_policy(table), table.size // 4, tiles, self._word_limits),
             *(self._word_moves, self._ticket, self._scores, borders),
         )
-        return Launch(program, TILES, blocks, arguments, block_shape(policy, self._data.nodes))
+        shape = block_shape(policy, self._data.nodes)
+        return Launch(program, tile_filter.KERNEL, blocks, arguments, shape)
 
     def _groups(
-        self, policy: RowPolicy, program: Program, layout: Layout, stack: ExitStack | None = None
+        self,
+        policy: RowPolicy,
+        program: Program,
+        layout: ProteinLayout,
+        stack: ExitStack | None = None,
     ) -> Launch:
         found = self._row_program(policy)
         assert found is not None
@@ -308,7 +308,7 @@ class DeviceScores:
         tables = self._upload(table, stack), table.size // 4
         resident = max(self._device.resident_blocks * BLOCK_THREADS // threads, 1)
         at_once = threads // policy.lanes
-        size = at_once * min(max(count // (4 * resident * at_once), 1), _MAX_ROUNDS)
+        size = at_once * rounds_of(count, resident, at_once)
         items = items_of(np.zeros(count, dtype=np.int64), size)
         arguments: tuple[Any, ...]
         if policy.filter == "S":
@@ -349,7 +349,6 @@ class DeviceScores:
 
 
 ROWS: Final = "score_in_rows"
-TILES: Final = "score_in_tiles"
 GROUPS: Final = {"S": "find_cells", "M": "score_passes", "V": "score_paths"}
 
 
@@ -357,7 +356,7 @@ class _Prepared(NamedTuple):
     """A policy that is ready to run."""
 
     kind: str
-    layout: Layout
+    layout: ProteinLayout
     launch: Launch
     program: Program
 

@@ -44,9 +44,6 @@ PROCESSOR_POLICIES: Final = (
     ProcessorPolicy("V", 0),
 )
 
-CONTROLS: Final = {"cuda": BASIC.code, "cpu": PROCESSOR_POLICIES[0].code}
-"""The baselines of the others: the paper's basic accelerator; SSV as in searches."""
-
 FILTER_NAMES: Final = {"S": "SSV", "M": "MSV", "V": "Viterbi"}
 
 LADDER: Final = (
@@ -95,7 +92,7 @@ def every_policy() -> list[str]:
 
 
 def differing_policies(backend: str) -> list[str]:
-    """Return the codes of the policies that a backend has."""
+    """Return the codes of the policies that a backend has, its control first."""
     if backend == "cpu":
         return [one.code for one in PROCESSOR_POLICIES]
     return every_policy()[: -len(PROCESSOR_POLICIES)]
@@ -159,7 +156,7 @@ def choose_policies(text: str, backend: str) -> list[str]:
     if text == "all":
         return measured_policies(backend)
     differing = differing_policies(backend)
-    chosen = {CONTROLS[backend]}
+    chosen = {differing[0]}
     for word in text.split(","):
         matching = [code for code in differing if fnmatchcase(code, word)]
         if not matching:

@@ -18,7 +18,7 @@ from mummergpu.studies.profiles.policies import (
     policy_of,
     with_choice,
 )
-from mummergpu.studies.records import PROFILES, ProfileSweep
+from mummergpu.studies.records import PROFILES, ProfileSweep, median_seconds
 from mummergpu.studies.report.effects import mean_interval
 from mummergpu.studies.report.figures import MARKERS, SERIES, new_figure, panels
 from mummergpu.studies.report.page import (
@@ -37,6 +37,7 @@ from mummergpu.studies.report.page import (
     time_text,
 )
 from mummergpu.studies.report.sections import inputs_and_machines
+from mummergpu.studies.report.timings import missing_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,14 +87,9 @@ class ProfileStudy:
 
 def study_of(sweep: ProfileSweep) -> ProfileStudy:
     """Return a sweep with the figures derived from it."""
-    times: dict[str, list[float]] = {}
-    for run in sweep.runs:
-        times.setdefault(run.policy, []).append(run.kernel_seconds)
+    found = median_seconds(sweep.runs)
     order = {code: number for number, code in enumerate(sweep.setup.policies)}
-    seconds = {
-        code: float(np.median(times[code]))
-        for code in sorted(times, key=lambda one: order.get(one, 0))
-    }
+    seconds = {code: found[code] for code in sorted(found, key=lambda one: order.get(one, 0))}
     given, machine = sweep.setup.input, sweep.setup.machine
     title = f"{given.name} ({given.nodes:,} nodes), {machine.device}"
     controls = [run.kernel_seconds for run in sweep.runs if run.kind == "control"]
@@ -292,12 +288,11 @@ def _summary(studies: Sequence[ProfileStudy]) -> Section:
 
 
 def _gap(study: ProfileStudy) -> list[Block]:
-    setup = study.sweep.setup
-    planned = len(setup.policies) * setup.runs + setup.control_runs
-    missing = planned - len(study.sweep.runs)
-    if missing <= 0:
+    missing = missing_of(study.sweep)
+    if not missing.runs:
         return []
-    text = f"{study.title}: {missing:,} of {planned:,} runs are missing; the sweep can go on."
+    absent, planned = missing.runs, missing.planned
+    text = f"{study.title}: {absent:,} of {planned:,} runs are missing; the sweep can go on."
     return [Paragraph(text, warns=True)]
 
 

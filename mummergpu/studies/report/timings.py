@@ -11,7 +11,7 @@ import numpy as np
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.runtime.arrays import Float64Array
 from mummergpu.runtime.frozen import frozen
-from mummergpu.studies.records import STAGES, KernelRecord, Sweep, SweepRun
+from mummergpu.studies.records import STAGES, KernelRecord, ProfileSweep, Sweep, SweepRun
 
 KERNELS: Final = "kernels"
 """The sum of ``match``, ``print`` and ``ordering``."""
@@ -149,7 +149,7 @@ def ranking_of(timings: Timings, stage: str) -> Ranking:
     return Ranking(stage, tuple(timings.policies[row] for row in rows), column[rows])
 
 
-def missing_of(sweep: Sweep) -> Missing:
+def missing_of(sweep: Sweep | ProfileSweep) -> Missing:
     """Return the runs that the setup plans and the sweep lacks."""
     setup = sweep.setup
     planned = len(setup.policies) * (setup.runs + int(setup.profile)) + setup.control_runs

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from mummergpu.runtime.jit import inline
-from mummergpu.runtime.llvm import intrinsic, ir, types
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, store_to, types
 from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.recurrence.lanes import costs_by_name
@@ -120,31 +120,24 @@ def _fill_lanes(
     """Compute `WIDE_LANES` cells; see `fill_lanes`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def data(number: int) -> Any:
-            kind = signature.args[number]
-            return context.make_array(kind)(context, builder, arguments[number]).data
+        def load(number: int, at: Any, bits: int) -> Any:
+            array = signature.args[number], arguments[number]
+            return load_from(context, builder, _vector(bits), *array, at)
 
-        def place(pointer: Any, at: Any, bits: int) -> Any:
-            address = builder.gep(pointer, [at])
-            return builder.bitcast(address, _vector(bits).as_pointer())
-
-        def load(pointer: Any, at: Any, bits: int) -> Any:
-            return builder.load(place(pointer, at, bits), align=bits // 8, typ=_vector(bits))
+        def store(value: Any, number: int, at: Any) -> None:
+            store_to(context, builder, value, signature.args[number], arguments[number], at)
 
         arithmetic = _WideArithmetic(builder, arguments[6])
         ends = [builder.extract_value(arguments[5], number) for number in range(6)]
-        numbers = data(4)
-        emission = arithmetic.emission(
-            load(data(0), arguments[1], 8), load(data(2), arguments[3], 8)
-        )
+        emission = arithmetic.emission(load(0, arguments[1], 8), load(2, arguments[3], 8))
         cell = {
-            MATCH: builder.add(load(numbers, ends[0], 32), emission),
-            INSERTION: load(numbers, ends[1], 32),
-            DELETION: load(numbers, ends[2], 32),
+            MATCH: builder.add(load(4, ends[0], 32), emission),
+            INSERTION: load(4, ends[1], 32),
+            DELETION: load(4, ends[2], 32),
         }
         found = departures(PAIRWISE, cell, arithmetic)
         for departure, end in zip(found, ends[3:], strict=True):
-            builder.store(departure.score, place(numbers, end, 32), align=4)
+            store(departure.score, 4, end)
         # A byte a cell has all bits: they are read once, on the way back (`departures`).
         packed = ir.Constant(_vector(8), [0] * WIDE_LANES)
         noted = [bit for departure in found for bit in departure.bits]
@@ -152,7 +145,7 @@ def _fill_lanes(
             shift = ir.Constant(_vector(8), [number] * WIDE_LANES)
             moved = builder.shl(builder.zext(bit, _vector(8)), shift)
             packed = builder.or_(packed, moved)
-        builder.store(packed, place(data(7), arguments[8], 8), align=1)
+        store(packed, 7, arguments[8])
         return context.get_dummy_value()
 
     one = types.int64

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mummergpu.runtime.arrays import Int16Array, UInt16Array
 from mummergpu.runtime.jit import as_int64, inline, jit
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.llvm import intrinsic, ir, load_from, store_to, types
 from mummergpu.runtime.vectors import Vectors
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
 from mummergpu.viterbi.recurrence.lanes import (
@@ -108,8 +108,7 @@ def _copy_lanes(backwards: bool) -> Callable[..., Any]:
             is_break = builder.icmp_unsigned(">=", lanes, breaks)
             moved = builder.add(breaks, vectors.splat(break_step))
             lanes = builder.select(is_break, moved, lanes)
-            target = address_of(context, builder, vectors.kind, signature.args[2], result, to)
-            builder.store(lanes, target, align=1)
+            store_to(context, builder, lanes, signature.args[2], result, to)
             return context.get_dummy_value()
 
         arguments = (codes, types.int64, result, types.int64, types.int64)
@@ -124,8 +123,7 @@ def _fill_lanes(typing_context: Any, result: Any, to: Any, code: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         result, to, code = arguments
         vectors = Vectors(builder, 8, STEP)
-        target = address_of(context, builder, vectors.kind, signature.args[0], result, to)
-        builder.store(vectors.splat(code), target, align=1)
+        store_to(context, builder, vectors.splat(code), signature.args[0], result, to)
         return context.get_dummy_value()
 
     return types.void(result, types.int64, types.int64), generate

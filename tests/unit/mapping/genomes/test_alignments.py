@@ -12,6 +12,7 @@ import pytest
 from helpers.full_matrix import score_of
 from helpers.genomes import align, changed, operations_of, sides_of
 from helpers.sequences import random_bases, reverse_complement
+from helpers.whole_alignments import ANY_SCORE
 
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import (
@@ -24,9 +25,6 @@ from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.whole.whole_matrix import align_whole, new_matrix
-
-ANY_SCORE = -(1 << 50)
-"""Less than any alignment scores."""
 
 
 def check_rows(

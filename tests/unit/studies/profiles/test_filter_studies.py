@@ -15,7 +15,6 @@ from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.options import FilterThresholds
 from mummergpu.studies.profiles.data import ProfileData, parts_of, processor_scores, suitable
 from mummergpu.studies.profiles.policies import (
-    CONTROLS,
     PROCESSOR_POLICIES,
     choose_policies,
     device_policy_of,
@@ -56,7 +55,8 @@ def test_codes_name_policies() -> None:
         assert policy_of(code).code == code
     assert codes[0] == BASIC.code == "g1crggg"
     assert PAPERS_BEST.code == "l8hscsg"
-    assert PROFILES.controls == CONTROLS == {"cuda": "g1crggg", "cpu": "S16"}
+    assert PROFILES.controls == {"cuda": BASIC.code, "cpu": PROCESSOR_POLICIES[0].code}
+    assert all(differing_policies(one)[0] == code for one, code in PROFILES.controls.items())
 
 
 @pytest.mark.parametrize(

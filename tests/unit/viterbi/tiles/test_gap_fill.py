@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix, score_of
+from helpers.whole_alignments import ANY_SCORE
 
 from mummergpu.sequence.codes import MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
@@ -20,9 +21,6 @@ from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, MatrixScratch, align
 GENOMES = Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)
 COSTS = [GENOMES, Costs(1, 4, 4, 6, 1, 6, 1, 0, 100), Costs(2, 3, 3, 5, 2, 1, 4, 0, 20)]
 Operations = list[tuple[int, int]]
-
-ANY_SCORE = -(1 << 50)
-"""Less than any alignment scores."""
 
 
 def changed(bases: Sequence[int], some: random.Random, rate: float) -> list[int]:
