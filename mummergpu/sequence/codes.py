@@ -1,4 +1,4 @@
-"""Base codes, complements and strands.
+"""Alphabets, base codes and reverse complements.
 
 Inside the package a sequence is an array of codes, one byte per base. A, C, G and T are 0
 to 3, and the U of RNA has the code of T. Every other character, the border between two

@@ -15,6 +15,7 @@ from helpers.hidden_models import whole_matrix_scores
 from mummergpu.cli.main import main
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.input.blocks.symbols import SymbolFiles
+from mummergpu.input.records import parallel_records
 
 CASINO = """hmm casino {
   alphabet [1, 2, 3, 4, 5, 6];
@@ -264,9 +265,12 @@ def test_a_wrong_symbol_is_told_before_anything_is_printed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(SymbolFiles.__init__, "__defaults__", (16,))
+    # Three threads read a file in pieces.
+    for name, size in (("LEAST_BYTES", 1), ("PIECE_BYTES", 16), ("SAMPLE_BYTES", 16)):
+        monkeypatch.setattr(parallel_records, name, size)
     text = b">x\n" + b"ACGT" * 9 + b"\n>y\nAC\n>z\nAXC\n"
     words = bases(tmp_path, text)
-    for option in ((), ("--json",), ("--bed",)):
+    for option in ((), ("--json",), ("--bed",), ("-t", "1"), ("-t", "3")):
         bases(tmp_path, text, "viterbi(new m()).traceback")
         assert main([*words, *option]) == 1
         out, err = capfd.readouterr()

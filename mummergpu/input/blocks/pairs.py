@@ -23,9 +23,9 @@ from mummergpu.input.records.record_arrays import (
     in_order,
     join_records,
     join_spans,
+    join_tags,
 )
 from mummergpu.input.records.record_reader import line_of_record, name_of
-from mummergpu.input.records.tags import join_tags
 from mummergpu.runtime.arrays import BoolArray, ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 from mummergpu.runtime.ordered_map import ordered_results

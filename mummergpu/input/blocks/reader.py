@@ -23,6 +23,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords, read_groups_of
 from mummergpu.input.records.qualities import looks_like_old_illumina
 from mummergpu.input.records.record_arrays import CHUNK_SIZE, Limits, RecordOptions, Records
+from mummergpu.input.records.record_reader import name_of
 from mummergpu.input.records.tags import ReadGroups
 from mummergpu.runtime.closing import Closing
 from mummergpu.runtime.ordered_map import Prefetcher
@@ -274,12 +275,11 @@ class ReadReader(Closing, Generic[Block]):
         if not self._rules.refuses_long:
             return
         read = int(np.argmax(lengths > most))
-        name = block.names[block.name_offsets[read] : block.name_offsets[read + 1]].tobytes()
         raise InputError(
             f"a read of {lengths[read]:,} bases, and those that are mapped have at most {most:,}: "
             "align longer ones with 'mummergpu align'",
             source.paths[read % len(source.paths)],
-            record=name.decode(errors="replace"),
+            record=name_of(block.records, read),
         )
 
     def _tell_of_no_reads(self, source: ReadSource) -> None:

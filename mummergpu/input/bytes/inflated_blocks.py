@@ -11,7 +11,7 @@ from concurrent.futures import Future, wait
 from io import BytesIO, RawIOBase
 from typing import TYPE_CHECKING, Any, Final
 
-from mummergpu.input.bytes.formats import BGZF_HEAD, Compression, is_bgzf
+from mummergpu.input.bytes.formats import BGZF_HEAD, Compression, bgzf_block_bytes
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.bytes.stream_decoders import DecodedStreams
 
@@ -212,8 +212,8 @@ class InflatedBlocks:
         while end < self._piece_size and size < PIECE_SIZE:
             header = bytes(data[end : end + BGZF_HEAD])
             is_whole = len(header) == BGZF_HEAD
-            length = int.from_bytes(header[16:], "little") + 1
-            if is_whole and not is_bgzf(header):
+            length = bgzf_block_bytes(header)
+            if is_whole and not length:
                 self._is_drained = True
                 break
             if not is_whole or end + length > len(data):

@@ -117,8 +117,9 @@ class BamReader:
         if numbers[RECORD_COUNT] == 0:
             return None
         count, bases, name_bytes = numbers[:STATUS].tolist()
-        arrays.give_back(bases)
-        records = arrays.records(count, bases, name_bytes, int(numbers[TAG_BYTE_COUNT]))
+        tag_bytes = int(numbers[TAG_BYTE_COUNT])
+        arrays.give_back(bases, count, name_bytes, tag_bytes)
+        records = arrays.records(count, bases, name_bytes, tag_bytes)
         if not self._options.keeps_qualities:
             flatten(records.codes)
         else:

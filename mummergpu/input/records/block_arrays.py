@@ -65,9 +65,14 @@ class BlockArrays:
                 lengthen(self.tags, tag_bytes)
                 lengthen(self.tag_offsets, records + 1)
 
-    def give_back(self, bases: int) -> None:
-        """Free the memory that `bases` bases do not need, unless it is reused for other blocks."""
-        for array, size in ((self.padded, bases + 2 * MARGIN), (self.qualities, bases)):
+    def give_back(self, bases: int, records: int, name_bytes: int, tag_bytes: int = 0) -> None:
+        """Free the memory beyond these sizes, unless it is reused for other blocks."""
+        for array, size in (
+            *((self.padded, bases + 2 * MARGIN), (self.qualities, bases)),
+            *((self.names, name_bytes), (self.offsets, records + 1)),
+            *((self.name_offsets, records + 1), (self.flags, records)),
+            *((self.tags, tag_bytes), (self.tag_offsets, records + 1)),
+        ):
             if array.base is None and array.size > size:
                 array.resize(size, refcheck=False)
 

@@ -1,12 +1,13 @@
-"""The steps that the FASTA and FASTQ parsers share: line ends, names and bases.
+"""The FASTA and FASTQ parsers, and the steps that they are made of.
 
 A parser receives its text in pieces of any size (see `parser_state`). It encodes the bases
 directly into the arrays of the block.
 
-Each function here is one step: it reads from byte `at` of a piece of `text`, which ends before
-`end` and is followed by a line feed and `byte_runs.STEP` bytes. It returns the index of the first
-byte that it has not read. If it cannot go on, it writes the reason to ``state[STATUS]``. `mode` is
-the mode at the start of the next line.
+Each function but `parse_fasta` and `parse_fastq` is one step: it reads from byte `at` of a piece
+of `text`, which ends before `end` and is followed by a line feed and `byte_runs.STEP` bytes. It
+returns the index of the first byte that it has not read. If it cannot go on, it writes the reason
+to ``state[STATUS]``. `mode` is the mode at the start of the next line, and `begin` in steps of
+FASTQ is where the record begins in the codes.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.input.bytes.formats import BY_CONTENT
+from mummergpu.input.records.byte_runs import copy_bytes
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
 from mummergpu.runtime.jit import jit, writable
 from mummergpu.runtime.words import say_nothing
@@ -72,6 +73,13 @@ def join_spans(parts: Sequence[Spans]) -> Spans:
     moved = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), *moved])
     return Spans(np.concatenate([part.content for part in parts]), offsets)
+
+
+def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
+    """Join the tags of consecutive reads; each part has the number of its reads."""
+    if not any(tags.are_kept for tags, _ in parts):
+        return NO_SPANS
+    return join_spans([tags.of_reads(count) for tags, count in parts])
 
 
 NO_SPANS: Final = Spans(NOTHING, np.empty(0, dtype=np.int64))
@@ -204,9 +212,10 @@ def _copy_spans(
     """Copy some spans, one after the other."""
     end = 0
     for place in range(order.size):
-        for at in range(offsets[order[place]], offsets[order[place] + 1]):
-            gathered[end] = content[at]
-            end += 1
+        begin = offsets[order[place]]
+        size = offsets[order[place] + 1] - begin
+        copy_bytes(content, begin, gathered, end, size)
+        end += size
 
 
 def join_records(parts: Sequence[Records]) -> Records:
@@ -215,9 +224,7 @@ def join_records(parts: Sequence[Records]) -> Records:
     offsets = join_spans([Spans(NOTHING, part.offsets) for part in parts]).offsets
     padded = empty_with_margins(int(offsets[-1]))
     np.concatenate([part.codes for part in parts], out=padded[MARGIN : padded.size - MARGIN])
-    tags = NO_SPANS
-    if any(part.tags.are_kept for part in parts):
-        tags = join_spans([part.tags.of_reads(part.count) for part in parts])
+    tags = join_tags([(part.tags, part.count) for part in parts])
     qualities = np.concatenate([part.qualities for part in parts])
     flags = np.concatenate([part.flags for part in parts])
     return Records(padded, offsets, *names, qualities, flags, tags)

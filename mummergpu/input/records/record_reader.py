@@ -198,7 +198,7 @@ class RecordReader:
         arrays.offsets[records] = bases + int(self._options.has_gaps)
         arrays.name_offsets[records] = name_bytes
         if bases > 16 * self._options.chunk_size:  # The array may be far too long.
-            arrays.give_back(bases)
+            arrays.give_back(bases, records, name_bytes)
         found = arrays.records(records, bases, name_bytes)
         if not self._is_fastq:
             found.qualities[:] = NO_QUALITY

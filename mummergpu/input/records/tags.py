@@ -7,14 +7,14 @@ a value. Tags that a mapper writes itself, or that describe an earlier alignment
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.records.byte_runs import copy_bytes
-from mummergpu.input.records.record_arrays import NO_SPANS, Spans, join_spans
+from mummergpu.input.records.record_arrays import Spans
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, writable
 
@@ -45,13 +45,6 @@ def without_groups(tags: Spans) -> Spans:
     own = writable(tags.content), writable(tags.offsets)
     end = _filter_all(*own, dropped_tags(False), content, offsets)
     return Spans(content[:end], offsets)
-
-
-def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
-    """Join the tags of consecutive reads; each part has the number of its reads."""
-    if not any(tags.are_kept for tags, _ in parts):
-        return NO_SPANS
-    return join_spans([tags.of_reads(count) for tags, count in parts])
 
 
 def dropped_tags(keeps_groups: bool) -> ByteArray:

@@ -25,8 +25,9 @@ def test_arrays_become_longer_and_keep_their_content() -> None:
     assert arrays.padded.size >= MARGIN + 1000 + STEP and arrays.names.size >= 200 + STEP
     assert arrays.offsets.size >= 51 and arrays.name_offsets.size >= 51
     assert (arrays.padded[:10] == 3).all() and (arrays.offsets[:3] == 7).all()
-    arrays.give_back(10)
+    arrays.give_back(10, 2, 5)
     assert arrays.padded.size == 10 + 2 * MARGIN
+    assert arrays.names.size == 5 and arrays.offsets.size == 3
     assert (arrays.padded[:10] == 3).all()
 
 
@@ -37,7 +38,7 @@ def test_recycled_arrays_have_the_room_that_was_asked_for() -> None:
     for too_much in ((101, 10, 30), (100, 11, 30), (100, 10, 31)):
         with pytest.raises(NoRoomError):
             arrays.make_room(*too_much)
-    arrays.give_back(1)
+    arrays.give_back(1, 1, 1)
     arrays.make_room(100, 10, 30)
     parts = (arrays.padded, arrays.offsets, arrays.names, arrays.name_offsets)
     for number, part in enumerate(parts):
