@@ -127,13 +127,12 @@ __device__ __forceinline__ void write_front(const Rows& rows, uint64 row, const 
 
 // Count the MEMs of the listed query k-mers.
 //
-// query k-mers           the query k-mers of the queries
-// table             the table of the reference
+// kmers           the k-mers of the queries
+// table           the table of the reference
 // frequent_kmers  uint32[*frequent_count], the numbers of the listed query k-mers
-// frequent_count    uint32[1], the number of listed query k-mers
-// counts            uint32[kmers.count], receives the number of MEMs of each listed query k-mer
-// tile_counts       uint64[tiles], the MEMs of each listed query k-mer are added to its tile's
-// count
+// frequent_count  uint32[1], the number of listed query k-mers
+// counts          uint32[kmers.count], receives the number of MEMs of each listed query k-mer
+// tile_counts     uint64[tiles], the MEMs of each listed query k-mer are added to its tile's count
 //
 // Grid: one block of threads for each listed query k-mer, or fewer blocks that take several in
 // turn; a thread extends one occurrence at a time. Shared memory: 8 * BLOCK_THREADS bytes, and a

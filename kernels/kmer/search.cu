@@ -28,14 +28,14 @@ constexpr int COUNTING_BLOCKS = FOR_MAPPING ? 2 : 0;
 // Count the MEMs of each query k-mer and of each tile, and keep the MEMs of tiles that have few.
 // List the query k-mers whose k-mers occur more than MOST_OCCURRENCES times.
 //
-// query k-mers           the query k-mers of the queries
-// table             the table of the reference
-// kept              KeptMem[KEPT_MEMS_OF_TILE * tiles], receives the MEMs of tiles that have few
-// tiles             Tile[tiles], receives the listed query k-mers and the number of kept MEMs of
-// each counts            uint32[kmers.count], receives the number of MEMs of each query k-mer; 0 if
-// listed tile_counts       uint64[tiles], receives the sum of these counts for each tile
+// kmers           the k-mers of the queries
+// table           the table of the reference
+// kept            KeptMem[KEPT_MEMS_OF_TILE * tiles], receives the MEMs of tiles that have few
+// tiles           Tile[tiles], receives the listed query k-mers and the number of kept MEMs of each
+// counts          uint32[kmers.count], receives the number of MEMs of each query k-mer; 0 if listed
+// tile_counts     uint64[tiles], receives the sum of these counts for each tile
 // frequent_kmers  uint32[kmers.count], receives the numbers of the listed query k-mers
-// frequent_count    uint32[1], zero before the launch, receives the number of listed query k-mers
+// frequent_count  uint32[1], zero before the launch, receives the number of listed query k-mers
 //
 // Grid: one warp for each tile, or fewer warps that take several tiles in turn.
 // Shared memory: none.
@@ -81,11 +81,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, COUNTING_BLOCKS)
 //
 // tile_offsets   uint64[tiles + 1], the first row of each tile, then the row count
 // counts         uint32[kmer_count], the number of MEMs of each query k-mer
-// kmer_count   the number of query k-mers
+// kmer_count     the number of query k-mers
 // step           the bases from one query k-mer to the next
-// first_kmers  uint64[query_count + 1], for a mapper the number of query k-mers of all queries
-// before
-//                each; null if the steps are those of the block
+// first_kmers    uint64[query_count + 1], for a mapper the number of query k-mers of all queries
+//                before each; null if the steps are those of the block
 // offsets        uint64[query_count + 1], where each query begins in the block, then the end
 // query_count    the number of queries
 // query_offsets  uint64[query_count + 1], receives the first row of each query, then the row count
@@ -185,7 +184,7 @@ __device__ __forceinline__ void write_again(const QueryKmers& kmers, const Table
 
 // Write the MEMs of all query k-mers that are not listed.
 //
-// query k-mers       the query k-mers of the queries
+// kmers         the k-mers of the queries
 // table         the table of the reference
 // kept          KeptMem[KEPT_MEMS_OF_TILE * tiles], as `count_kmer_mems` writes it
 // tiles         Tile[tiles], as `count_kmer_mems` writes it

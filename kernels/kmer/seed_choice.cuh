@@ -279,26 +279,22 @@ __device__ __forceinline__ SeedChoice choose_seeds(const QueryKmers& kmers, cons
 
 // Choose the seeds of each query.
 //
-// query k-mers      where query k-mers are; it places none yet. Matches count that have a whole
-// window, or
-//              without windows all of them
-// table        the table of the reference
-// offsets      uint64[query_count + 1], where each query begins in the block, then the end
-// query_count  the number of queries
-// seed         the fewest bases of a window of which seeds are chosen; those of the query k-mers'
-// if they
-//              have one
-// kmers_of_seed        the places of a seed of which one is listed
-// too_many     where a query has more matches, its seeds are chosen; without windows also where
-// more
-//              than NEAR times `most` of them are near
-// most         seeds that are taken occur so often together at most
-// choices      SeedChoice[query_count], receives the seeds
-// known        uint8[query_count], receives of how many seeds all matches are found; ALL_SEEDS if
-// no
-//              match is left out
-// counters     uint64[2], receives how many queries have had their seeds chosen, and how many of
-//              these are frequent throughout, besides what is there
+// kmers          where query k-mers are; it places none yet. Matches count that have a whole
+//                window, or without windows all of them
+// table          the table of the reference
+// offsets        uint64[query_count + 1], where each query begins in the block, then the end
+// query_count    the number of queries
+// seed           the fewest bases of a window of which seeds are chosen; those of the query k-mers'
+//                if they have one
+// kmers_of_seed  the places of a seed of which one is listed
+// too_many       where a query has more matches, its seeds are chosen; without windows also where
+//                more than NEAR times `most` of them are near
+// most           seeds that are taken occur so often together at most
+// choices        SeedChoice[query_count], receives the seeds
+// known          uint8[query_count], receives of how many seeds all matches are found; ALL_SEEDS if
+//                no match is left out
+// counters       uint64[2], receives how many queries have had their seeds chosen, and how many of
+//                these are frequent throughout, besides what is there
 //
 // Grid: one warp for each query, or fewer warps that take several queries in turn.
 // Shared memory: none.

@@ -30,12 +30,11 @@ __device__ __forceinline__ uint32 kmer_count(const QuerySampling& sampling, uint
 
 // Count the query k-mers of each query: in each of its windows, or of the seeds that are taken.
 //
-// offsets            uint64[query_count + 1], where each query begins in the block, then the end
-// query_count        the number of queries
-// sampling           where query k-mers are
-// choices            SeedChoice[query_count], as `choose_query_seeds` writes it; null if none are
-//                    chosen
-// counts             uint64[query_count], receives the number of query k-mers of each query
+// offsets      uint64[query_count + 1], where each query begins in the block, then the end
+// query_count  the number of queries
+// sampling     where query k-mers are
+// choices      SeedChoice[query_count], as `choose_query_seeds` writes it; null if none are chosen
+// counts       uint64[query_count], receives the number of query k-mers of each query
 //
 // Grid: one thread for each query, or fewer threads that take several queries in turn.
 // Shared memory: none.
@@ -52,8 +51,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 
 // Write where each query k-mer of each query begins in the block, and what it finds first.
 //
-// first_kmers      uint64[query_count + 1], the number of query k-mers of all queries before each
-// placed             PlacedKmer[first_kmers[query_count]], receives the query k-mers
+// first_kmers  uint64[query_count + 1], the number of query k-mers of all queries before each
+// placed       PlacedKmer[first_kmers[query_count]], receives the query k-mers
 //
 // Every other parameter is as for `count_query_kmers`.
 //

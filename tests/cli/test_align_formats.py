@@ -381,7 +381,7 @@ def test_a_rotation_of_a_circular_record_is_one_query_in_two_pieces(
     assert len(found) == 2
     for words, message in (
         (["--circular", "x"], "--circular: the reference has no record named 'x'"),
-        (["--circular", "all", "--method", "wavefront"], "--circular is about matches"),
+        (["--circular", "all", "--method", "wavefront"], "--circular: is about matches"),
     ):
         assert main(["align", "-C", *map(str, (reference, query)), *words]) == 2
         assert message in capfd.readouterr().err

@@ -50,3 +50,25 @@ def test_a_mate_is_looked_for_beside_the_best_places(copies: int, tmp_path: Path
     assert [row[3] for row in rows] == [str(len(before) + 1), str(len(before) + READ + 201)]
     assert [int(row[1]) & 2 for row in rows] == [2, 2]
     assert [row[5] for row in rows] == [f"{READ}M"] * 2
+
+
+def test_each_of_two_equal_copies_gets_its_share_of_pairs(tmp_path: Path) -> None:
+    made = random.Random(12)
+    copy = random_bases(made, 2000)
+    genome = random_bases(made, 3000) + copy + random_bases(made, 3000) + copy
+    genome += random_bases(made, 3000)
+    (tmp_path / "r.fa").write_text(f">one\n{genome}\n")
+    mates: tuple[list[str], list[str]] = ([], [])
+    for number in range(400):
+        begin = made.randrange(len(copy) - 300)
+        template = copy[begin : begin + 300]
+        both = template[:80], reverse_complement(template[-80:])
+        for of_mate, bases in zip(mates, both, strict=True):
+            of_mate.append(f">p{number}\n{bases}\n")
+    for number, of_mate in enumerate(mates):
+        (tmp_path / f"{number}.fa").write_text("".join(of_mate))
+    files = [str(tmp_path / name) for name in ("r.fa", "0.fa", "1.fa", "x.sam")]
+    assert main(["map", "--backend", "cpu", "-q", *files[:3], "-o", files[3]]) == 0
+    rows = [line.split("\t") for line in Path(files[3]).read_text().splitlines() if line[0] != "@"]
+    first = sum(int(row[3]) < 5500 for row in rows)
+    assert len(rows) == 800 and 300 < first < 500

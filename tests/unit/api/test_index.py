@@ -89,6 +89,13 @@ def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> No
     assert (np.diff(m.offsets) == np.bincount(m.query, minlength=len(QUERIES))).all()
 
 
+def test_a_query_without_a_match_is_counted_wherever_it_is(index: mummergpu.Index) -> None:
+    matching = RECORDS[0][1][500:540]
+    for bases, counts in ((["TTTT", matching, "TTTT"], [0, 1, 0]), ([matching, "A"], [1, 0])):
+        m = index.match([(f"q{number}", one) for number, one in enumerate(bases)])
+        assert np.diff(m.offsets).tolist() == counts
+
+
 def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(
     index: mummergpu.Index,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,15 @@ def test_reads_come_back_with_their_qualities() -> None:
     np.testing.assert_array_equal(first.base_qualities, np.arange(6))
     np.testing.assert_array_equal(first.padded_codes, pairs.padded_codes)
     np.testing.assert_array_equal(first.names, pairs.names)
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_reads_come_back_with_the_word_whether_their_tags_name_groups(has_groups: bool) -> None:
+    """Otherwise, a row would have the tag of the header's read group besides its own."""
+    with SpilledQueries() as file:
+        file.write_block(replace(block_of([b"ACGT"]), has_groups=has_groups))
+        (back,) = file.read_blocks()
+    assert isinstance(back, ReadBlock) and back.has_groups == has_groups
 
 
 def test_alignments_come_back_with_the_reads_to_map_again() -> None:

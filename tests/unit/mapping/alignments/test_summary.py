@@ -86,3 +86,12 @@ def test_no_reads_have_no_insert_size() -> None:
     found = empty_summary().as_dict()
     assert found["reads"] == 0 and found["insert_size"]["mean"] is None
     assert found["insert_size"]["quartiles"] == [None, None, None]
+
+
+def test_a_quantile_is_the_size_that_enough_pairs_do_not_exceed() -> None:
+    summary = empty_summary()
+    for size, count in ((100, 1), (200, 2), (MAX_INSERT, 1)):
+        summary.inserts[size] = count
+    # Of four pairs, one is not larger than 100; a little more than a quarter are two.
+    found = [summary.insert_quantile(share) for share in (0.25, 0.26, 0.5, 0.75, 0.76)]
+    assert found == [100, 200, 200, 200, MAX_INSERT]

@@ -28,6 +28,7 @@ from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 
 def test_too_few_pairs_say_nothing() -> None:
     assert estimate_insert_sizes(np.full(MIN_PAIRS - 1, 300)) is None
+    assert estimate_insert_sizes(np.full(MIN_PAIRS, 300)) is not None
 
 
 def test_outliers_count_neither_for_mean_nor_for_deviation() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,9 @@ from mummergpu.errors import OutputError
 from mummergpu.input.reference import Reference
 from mummergpu.output.options import SortOptions
 from mummergpu.output.sorting import record_store
-from mummergpu.output.sorting.row_tables import radix_order
+from mummergpu.output.sorting.bam_index import bin_at_depth
+from mummergpu.output.sorting.row_tables import NUMBER, PLACE, radix_order
+from mummergpu.output.sorting.sorted_bam import PreparedRows
 from mummergpu.sequence.codes import MARGIN
 
 QUIET = [HealthCheck.function_scoped_fixture]
@@ -205,3 +208,24 @@ def test_no_alignments_at_all(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "x.bam") == []
     samtools("quickcheck", tmp_path / "x.bam")
     assert samtools("idxstats", tmp_path / "x.bam").endswith(b"*\t0\t0\t0\n")
+
+
+def test_records_that_another_process_gets_are_the_same() -> None:
+    """The texts of a block lie in memory in any order."""
+    memory = np.frombuffer(b"thirdFIRSTsecond", dtype=np.uint8)
+    texts = [memory[5:10], memory[10:], memory[:5]]
+    rows = np.zeros((3, NUMBER + 1), dtype=np.int64)
+    rows[:, PLACE] = [text.ctypes.data for text in texts]
+    moved = pickle.loads(pickle.dumps(PreparedRows(texts, rows, None)))
+    (joined,) = moved.texts
+    begins = moved.rows[:, PLACE] - joined.ctypes.data
+    found = [joined[at : at + text.size].tobytes() for at, text in zip(begins, texts, strict=True)]
+    assert found == [b"FIRST", b"second", b"third"]
+
+
+def test_the_bin_of_a_range_ends_before_its_end() -> None:
+    """The bins of SAM's section 5.3, at both borders of the smallest ones."""
+    size = 1 << 14
+    assert bin_at_depth(0, size, 5) == 4681 and bin_at_depth(size, 2 * size, 5) == 4682
+    assert bin_at_depth(0, size + 1, 5) == bin_at_depth(size - 1, size + 1, 5) == 585
+    assert bin_at_depth(7 * size, 8 * size + 1, 5) == 73
