@@ -50,6 +50,8 @@ match one/reference.fa one/reads.fq -b -o page.html
 match two.mgi circular.bam -b -o two.bam
 match two.mgi two/reads_1.fq two/reads_2.fq -o pairs.txt --pair
 match two.mgi two/reference.fa -b -o unique.txt -mum -c -L -s
+index copies.fa -o copies.mgi
+match copies.fa copies.fa -b -mum -o copies.txt
 match two/reference.fa two/reads_1.fq -b -o m.txt --policy m --address-bits 24 -mum
 match two/reference.fa two/reads_1.fq -o n.txt --policy n --address-bits 24 --page-size 200k
 match two/reference.fa two/reads_1.fq -b -o rt.txt --policy rt --address-bits 32
@@ -139,9 +141,11 @@ def _write_changed_genome() -> None:
 
 
 def _write_models() -> None:
-    """Write programs of models with several numbers of states, and a file of bases."""
+    """Write programs of models with several numbers of states, and files of bases and copies."""
     bases = "".join(random.Random(1).choices("ACGT", k=3000))
     Path("bases.fa").write_text(f">bases\n{bases}\n>few\n{bases[:90]}\n")
+    # More copies than an index leaves unsorted (`MAX_UNSORTED_OCCURRENCES` of both kinds).
+    Path("copies.fa").write_text(f">copies\n{bases[:100] * 1200}\n")
     for count in _STATES_OF_MODELS:
         names = [f"s{number}" for number in range(count)]
         states = "".join(f"state {name} emits e; start -> {name} 0.05; " for name in names)

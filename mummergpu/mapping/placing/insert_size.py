@@ -322,11 +322,8 @@ class PairSizes:
             return
         for block in blocks:
             own = turns[self.libraries_of(block)] if block.paired else turns[:1] * 0
-            yield (
-                block.with_mates_reversed((own[:, None] >> np.arange(2)) & 1)
-                if own.any()
-                else block
-            )
+            mates = (own[:, None] >> np.arange(2)) & 1
+            yield block.with_mates_reversed(mates) if own.any() else block
 
 
 @inline
