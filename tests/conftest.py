@@ -1,14 +1,11 @@
 """Which tests run, in how many processes; and what they share: real data, MUMmer, NVRTC."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.first_tests import in_order
@@ -26,7 +23,7 @@ MOST_WORKERS = 8
 
 
 @pytest.fixture(autouse=True, scope="session")
-def tables_at_first() -> None:
+def tables_at_first():
     """Loads the libraries of tables before all tests, if they are installed.
 
     A worker that had run thousands of tests went on without the library of polars, and another one
@@ -37,18 +34,18 @@ def tables_at_first() -> None:
             import_module(name)
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """Add the option that runs everything."""
     parser.addoption("--all", action="store_true", help="run the tests that are marked slow too")
 
 
-def _names_tests(config: pytest.Config) -> bool:
+def _names_tests(config):
     """Tell whether files or tests are named, not whole folders."""
     return any("::" in word or word.endswith(".py") for word in config.args)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+def pytest_xdist_auto_num_workers(config):
     """Run folders of tests on all processors that are ours, and single files in this process."""
     told = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
     if told.isdecimal():
@@ -57,7 +54,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 0 if processors == 1 or _names_tests(config) else min(processors, MOST_WORKERS)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Leave out what is marked slow, unless ``--all`` is given, ``-m slow``, or the test's name."""
     if not config.option.all and "slow" not in config.option.markexpr:
         named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
@@ -74,28 +71,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def told(monkeypatch):
     """Collects the options that the main job is told, instead of doing it."""
     from mummergpu.pipeline import match
 
-    collected: list[Any] = []
+    collected = []
     monkeypatch.setattr(match, "run", lambda options, *others: collected.append(options))
     return collected
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
+def shared_data():
     """The folder of real genomes and reads; skips where there is none."""
     if not SHARED_DATA.is_dir():
         pytest.skip("there is no ../shared/data beside this checkout")
     return SHARED_DATA
 
 
-def _program(name: str, source: str | None = None) -> Any:
+def _program(name, source=None):
     """Make a fixture that is the path of a program, or skips the test."""
 
     @pytest.fixture(scope="session")
-    def path() -> str:
+    def path():
         return program_of(name, source=source)
 
     return path
@@ -111,14 +108,14 @@ multiqc_binary = _program("multiqc", "pip install multiqc")
 
 
 @pytest.fixture(scope="session")
-def browser_binary() -> str:
+def browser_binary():
     """The path of a Chromium, which opens the pages of reports without a window."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     return path or program_of("chromium", "BROWSER")
 
 
 @pytest.fixture(scope="session")
-def nvrtc() -> None:
+def nvrtc():
     """For tests that compile the kernels, for which no GPU is needed."""
     from mummergpu.cuda.nvrtc import nvrtc_version
     from mummergpu.errors import BackendError
@@ -130,7 +127,7 @@ def nvrtc() -> None:
 
 
 @pytest.fixture(scope="session")
-def mkdocs() -> None:
+def mkdocs():
     """For tests that build the site of the documentation."""
     for name in ("mkdocs", "material", "mkdocstrings_handlers.python"):
         try:
@@ -141,7 +138,7 @@ def mkdocs() -> None:
             do_without(f"{name} is not installed (pip install '.[docs]')", "DOCS")
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     """Keep compiled code where the environment says now, whatever tests do to it later."""
     from mummergpu.runtime.cache_dir import processor_code_places
     from mummergpu.runtime.compiled.store import keep_code_in

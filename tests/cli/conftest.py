@@ -1,15 +1,11 @@
 """A working folder with files for sweeps."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from helpers.sweep_command import write_files
 
 
 @pytest.fixture(scope="module")
-def sweep_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sweep_files(tmp_path_factory):
     """The folder of the files of `write_files`."""
     folder = tmp_path_factory.mktemp("made")
     write_files(folder)
@@ -17,5 +13,5 @@ def sweep_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def inside_sweep_files(sweep_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside_sweep_files(sweep_files, monkeypatch):
     monkeypatch.chdir(sweep_files)

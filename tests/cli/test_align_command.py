@@ -1,7 +1,5 @@
 """The command ``align``, and what MUMmer's programs make of its files."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
@@ -25,13 +23,13 @@ PAIRS = {
 }
 
 
-def write_fasta(path: Path, *texts: str) -> Path:
+def write_fasta(path, *texts):
     path.write_text("".join(f">{path.stem}{n} text\n{text}\n" for n, text in enumerate(texts)))
     return path
 
 
 @pytest.fixture(scope="module")
-def genomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def genomes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("genomes")
     some = random.Random(1)
     first, second = random_bases(some, 20_000), random_bases(some, 8000)
@@ -44,19 +42,17 @@ def genomes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     )
 
 
-def align(capfd: pytest.CaptureFixture[str], *words: object) -> str:
+def align(capfd, *words):
     assert main(["align", "-C", "-q", *map(str, words)]) == 0
     return capfd.readouterr().out
 
 
-def coordinates(path: Path, *options: str) -> list[list[str]]:
+def coordinates(path, *options):
     text = output_of(program_of("show-coords"), "-TH", "-r", *options, path).decode()
     return [line.split("\t") for line in text.splitlines()]
 
 
-def test_programs_of_mummer_read_the_delta(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_programs_of_mummer_read_the_delta(capfd, genomes, tmp_path):
     path = tmp_path / "x.delta"
     align(capfd, *genomes, "-o", path)
     rows = coordinates(path, "-l")
@@ -68,9 +64,7 @@ def test_programs_of_mummer_read_the_delta(
     assert "AlignedBases" in (tmp_path / "d.report").read_text()
 
 
-def test_one_to_one_keeps_what_delta_filter_keeps(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_one_to_one_keeps_what_delta_filter_keeps(capfd, genomes, tmp_path):
     whole, own, filtered = (tmp_path / f"{name}.delta" for name in ("whole", "own", "filtered"))
     align(capfd, *genomes, "-o", whole)
     align(capfd, *genomes, "-o", own, "--one-to-one", "--block-size", "9000")
@@ -79,10 +73,8 @@ def test_one_to_one_keeps_what_delta_filter_keeps(
     assert len(coordinates(own)) < len(coordinates(whole))
 
 
-def test_short_and_unlike_alignments_can_be_left_out(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path]
-) -> None:
-    def lines(*options: str) -> list[list[str]]:
+def test_short_and_unlike_alignments_can_be_left_out(capfd, genomes):
+    def lines(*options):
         text = align(capfd, *genomes, "--format", "paf", *options)
         return [line.split("\t") for line in text.splitlines()]
 
@@ -98,9 +90,7 @@ def test_short_and_unlike_alignments_can_be_left_out(
     assert sorted(forward + reverse) == sorted(every)
 
 
-def test_the_report_counts_alignments(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_report_counts_alignments(capfd, genomes, tmp_path):
     text = align(capfd, *genomes, "--format", "paf", "--stats", tmp_path / "s.json")
     rows = [line.split("\t") for line in text.splitlines()]
     counts = json.loads((tmp_path / "s.json").read_text())["counts"]
@@ -123,16 +113,12 @@ def test_the_report_counts_alignments(
         (["-v", "-q"], "exclude each other"),
     ],
 )
-def test_wrong_options_are_told(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], words: list[str], message: str
-) -> None:
+def test_wrong_options_are_told(capfd, genomes, words, message):
     assert main(["align", *map(str, genomes), *words]) != 0
     assert message in capfd.readouterr().err
 
 
-def test_a_delta_is_of_one_file(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path]
-) -> None:
+def test_a_delta_is_of_one_file(capfd, genomes):
     words = [str(genomes[0]), str(genomes[1]), str(genomes[1])]
     assert main(["align", "-C", "-q", *words]) != 0
     assert "one file of queries" in capfd.readouterr().err
@@ -141,9 +127,7 @@ def test_a_delta_is_of_one_file(
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_real_genomes_align_as_nucmer_aligns_them(
-    capfd: pytest.CaptureFixture[str], shared_data: Path, tmp_path: Path, name: str
-) -> None:
+def test_real_genomes_align_as_nucmer_aligns_them(capfd, shared_data, tmp_path, name):
     """One to one: as many bases within 3 of 1,000, no less alike than by 1 of 1,000."""
     files = [shared_data / "references" / file for file in PAIRS[name]]
     own, theirs = tmp_path / "own.delta", tmp_path / "nucmer.delta"
@@ -161,9 +145,7 @@ def test_real_genomes_align_as_nucmer_aligns_them(
     assert identity >= expected - 0.1
 
 
-def test_a_run_needs_no_numba_once_its_code_is_kept(
-    genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_run_needs_no_numba_once_its_code_is_kept(genomes, tmp_path):
     words = ["align", "-C", "-q", *map(str, genomes), "-o", str(tmp_path / "x.paf")]
     code = f"import sys; from mummergpu.cli.main import main; main({words}); print(*sys.modules)"
     for _ in range(2):
@@ -172,9 +154,7 @@ def test_a_run_needs_no_numba_once_its_code_is_kept(
     assert (tmp_path / "x.paf").stat().st_size > 0
 
 
-def test_a_delta_of_files_that_mummer_cannot_read_is_told_of(
-    capfd: pytest.CaptureFixture[str], genomes: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_delta_of_files_that_mummer_cannot_read_is_told_of(capfd, genomes, tmp_path):
     packed = tmp_path / "a.fa.gz"
     packed.write_bytes(gzip.compress(genomes[0].read_bytes()))
     for reference, name, count in (
@@ -188,9 +168,7 @@ def test_a_delta_of_files_that_mummer_cannot_read_is_told_of(
         assert errors.count("not plain FASTA") == errors.count(str(packed)) == count
 
 
-def test_a_delta_that_its_readers_would_misread_is_told_of(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_delta_that_its_readers_would_misread_is_told_of(capfd, tmp_path, monkeypatch):
     """With CR LF or two records of a name, show-snps fails; from here it finds a blank folder."""
     (tmp_path / "a blank").mkdir()
     monkeypatch.chdir(tmp_path / "a blank")

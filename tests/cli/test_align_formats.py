@@ -1,11 +1,8 @@
 """What the command ``align`` writes besides .delta, as other programs read it."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import re
-from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import NO_QUALITIES, output_of, picard_errors, samtools
@@ -16,12 +13,12 @@ import mummergpu
 from mummergpu.cli.main import main
 
 
-def align(*words: object) -> None:
+def align(*words):
     """Run the command, which must succeed."""
     assert main(["align", "-C", "-q", *map(str, words)]) == 0
 
 
-def test_each_base_has_one_place_and_others_are_secondary(tmp_path: Path) -> None:
+def test_each_base_has_one_place_and_others_are_secondary(tmp_path):
     """A read of a repeat, one of two places, and one with both."""
     made = random.Random(11)
     one, two, three = (random_bases(made, 4000) for _ in range(3))
@@ -37,7 +34,7 @@ def test_each_base_has_one_place_and_others_are_secondary(tmp_path: Path) -> Non
     align("-maxmatch", reference, queries, "-o", tmp_path / "x.bam")
     align("-maxmatch", reference, queries, "-o", tmp_path / "x.paf")
     samtools("quickcheck", "-v", tmp_path / "x.bam")
-    rows: dict[str, list[list[str]]] = {name: [] for name in reads}
+    rows = {name: [] for name in reads}
     for line in samtools("view", tmp_path / "x.bam").decode().splitlines():
         fields = line.split("\t")
         rows[fields[0]].append(fields)
@@ -74,7 +71,7 @@ def test_each_base_has_one_place_and_others_are_secondary(tmp_path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def pair(tmp_path_factory):
     """A genome of two records, and a changed copy of which a part is reversed."""
     folder = tmp_path_factory.mktemp("pair")
     made = random.Random(5)
@@ -91,7 +88,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return write_fasta(folder / "r.fa", bases), write_fasta(folder / "q.fa", copies)
 
 
-def rebuilt(reference: str, changes: str) -> str:
+def rebuilt(reference, changes):
     """The aligned bases of the query, from the reference and the value of cs."""
     made, at = "", 0
     for mark, value in re.findall(r"([:*+-])(\d+|[a-z]+)", changes):
@@ -112,9 +109,7 @@ def rebuilt(reference: str, changes: str) -> str:
 
 
 @pytest.mark.parametrize("options", [[], ["--one-to-one"]])
-def test_the_changes_of_paf_make_the_query_of_the_reference(
-    pair: tuple[Path, Path], tmp_path: Path, options: list[str]
-) -> None:
+def test_the_changes_of_paf_make_the_query_of_the_reference(pair, tmp_path, options):
     output = tmp_path / "x.paf"
     align(*pair, "--cs", *options, "-o", output)
     references, queries = (read_fasta(path) for path in pair)
@@ -130,7 +125,7 @@ def test_the_changes_of_paf_make_the_query_of_the_reference(
     assert strands == {("a2", "+"), ("a2", "-"), ("b2", "+")}
 
 
-def test_equal_bases_are_told_from_different_ones(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_equal_bases_are_told_from_different_ones(pair, tmp_path):
     """With --eqx, only the CIGARs of rows differ, and those say what the bases say."""
     folder = [write_fasta(tmp_path / f"{name}.fa", {}) for name in "rq"]
     for path, own in zip(folder, pair, strict=True):
@@ -178,29 +173,25 @@ def test_equal_bases_are_told_from_different_ones(pair: tuple[Path, Path], tmp_p
 @pytest.mark.parametrize(
     ("name", "message"), [("x.cram", "CRAM has no operations"), ("x.delta", "PAF, SAM and BAM")]
 )
-def test_equal_bases_are_for_cigars(
-    name: str, message: str, pair: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_bases_are_for_cigars(name, message, pair, capfd):
     assert main(["align", "-C", "-q", *map(str, pair), "--eqx", "-o", name]) == 2
     error = capfd.readouterr().err
     assert "--eqx" in error
     assert message in error
 
 
-def test_only_paf_has_changes(
-    pair: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_only_paf_has_changes(pair, tmp_path, capfd):
     words = ["align", "-C", "-q", *pair, "--cs", "-o", tmp_path / "x.delta"]
     assert main([str(word) for word in words]) == 2
     assert "--cs is for paf" in capfd.readouterr().err
 
 
-def rows_of(path: Path) -> list[list[str]]:
+def rows_of(path):
     return [line.split("\t") for line in path.read_text().splitlines() if line[0] != "#"]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -> None:
+def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed, tmp_path):
     bcftools = program_of("bcftools")
     made = random.Random(seed)
     # The copy differs up to its ends, where no alignment would reach the last base.
@@ -233,7 +224,7 @@ def test_the_vcf_of_a_simulated_copy_makes_the_copy(seed: int, tmp_path: Path) -
 
 @pytest.mark.parametrize("options", [[], ["--one-to-one"]])
 @pytest.mark.parametrize("is_reverse", [False, True])
-def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reverse: bool) -> None:
+def test_known_differences_are_found(tmp_path, options, is_reverse):
     made = random.Random(7)
     bases = random_bases(made, 12_000)
     expected = set()
@@ -275,9 +266,7 @@ def test_known_differences_are_found(tmp_path: Path, options: list[str], is_reve
 
 
 @pytest.mark.parametrize("ending, penalties", [("delta", (3, 7)), ("paf", (16, 1))])
-def test_a_vcf_beside_the_alignments_is_that_of_its_own(
-    pair: tuple[Path, Path], tmp_path: Path, ending: str, penalties: tuple[int, int]
-) -> None:
+def test_a_vcf_beside_the_alignments_is_that_of_its_own(pair, tmp_path, ending, penalties):
     names = f"x.{ending}", "beside.vcf", f"y.{ending}", "own.vcf.gz"
     paths = [tmp_path / name for name in names]
     gaps = ["--gap-open", penalties[0], "--gap-extend", penalties[1]]
@@ -288,7 +277,7 @@ def test_a_vcf_beside_the_alignments_is_that_of_its_own(
     assert paths[1].read_bytes() == gzip.decompress(paths[3].read_bytes())
 
 
-def test_gaps_cost_less_in_a_vcf_alone(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_gaps_cost_less_in_a_vcf_alone(pair, tmp_path):
     made = {
         words: align(*pair, *words, "-o", tmp_path / "x.vcf") or rows_of(tmp_path / "x.vcf")
         for words in [(), ("--gap-open", 16), ("--gap-extend", 1), ("--gap-open", 3)]
@@ -296,9 +285,7 @@ def test_gaps_cost_less_in_a_vcf_alone(pair: tuple[Path, Path], tmp_path: Path) 
     assert made[()] == made["--gap-open", 16] == made["--gap-extend", 1] != made["--gap-open", 3]
 
 
-def test_two_outputs_in_one_file_are_refused(
-    pair: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_two_outputs_in_one_file_are_refused(pair, tmp_path, capfd):
     path = tmp_path / "x.vcf"
     words = ["align", "-C", "-q", *pair, "-o", path, "-o", path]
     assert main([str(word) for word in words]) != 0
@@ -307,9 +294,7 @@ def test_two_outputs_in_one_file_are_refused(
 
 
 @pytest.mark.parametrize("options", [[], ["--one-to-one"]])
-def test_other_programs_accept_sam_and_bam(
-    pair: tuple[Path, Path], tmp_path: Path, options: list[str]
-) -> None:
+def test_other_programs_accept_sam_and_bam(pair, tmp_path, options):
     text, binary = tmp_path / "x.sam", tmp_path / "x.bam"
     for path in (text, binary):
         align(*pair, *options, "-o", path)
@@ -330,7 +315,7 @@ def test_other_programs_accept_sam_and_bam(
             assert queries[name] == (turned if int(flag) & 16 else bases)
 
 
-def test_a_repeat_at_both_ends_of_a_record_is_found_in_it(tmp_path: Path) -> None:
+def test_a_repeat_at_both_ends_of_a_record_is_found_in_it(tmp_path):
     """nucmer finds it only if other bases are before and behind it."""
     made = random.Random(9)
     repeat, middle, unit = (random_bases(made, size) for size in (900, 5000, 700))
@@ -355,9 +340,7 @@ def test_a_repeat_at_both_ends_of_a_record_is_found_in_it(tmp_path: Path) -> Non
     assert found["tandem"] == []
 
 
-def test_a_rotation_of_a_circular_record_is_one_query_in_two_pieces(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rotation_of_a_circular_record_is_one_query_in_two_pieces(tmp_path, capfd):
     """The second piece, of 50 bases, has no cluster of its own."""
     made = random.Random(10)
     genome, other = random_bases(made, 4000), random_bases(made, 3000)

@@ -1,7 +1,5 @@
 """The command ``align --method``: whole sequences from end to end."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from mummergpu.mapping.genomes.options import NUCMER_COSTS
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
+def files(tmp_path, monkeypatch):
     """Two records and three queries, in files of the working folder."""
     monkeypatch.chdir(tmp_path)
     some = random.Random(4)
@@ -33,27 +31,25 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], l
     return records, queries
 
 
-def codes(text: str) -> np.ndarray:
+def codes(text):
     return np.array(["ACGT".find(base) if base in "ACGT" else 4 for base in text], dtype=np.uint8)
 
 
-def trimmed(path: list[int]) -> list[int]:
+def trimmed(path):
     """A path without the gaps at its ends."""
     kinds = [operation & 15 for operation in path]
     last = len(kinds) - kinds[::-1].index(0)
     return path[kinds.index(0) : last]
 
 
-def run(capfd: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+def run(capfd, *words, code=0):
     assert main(["align", "-q", "-C", *words]) == code
     found = capfd.readouterr()
     return found.out if code == 0 else found.err
 
 
 @pytest.mark.parametrize("method", ["wavefront", "streaming"])
-def test_each_query_is_aligned_with_each_record(
-    capfd: pytest.CaptureFixture[str], files: tuple[list[str], list[str]], method: str
-) -> None:
+def test_each_query_is_aligned_with_each_record(capfd, files, method):
     rows = [
         line.split("\t")
         for line in run(capfd, "--method", method, "r.fa", "q.fa", "--format", "paf").splitlines()
@@ -79,9 +75,7 @@ def test_each_query_is_aligned_with_each_record(
         assert found >= score
 
 
-def test_the_bytes_depend_on_the_input_only(
-    capfd: pytest.CaptureFixture[str], files: tuple[list[str], list[str]]
-) -> None:
+def test_the_bytes_depend_on_the_input_only(capfd, files):
     expected = run(capfd, "--method", "wavefront", "r.fa", "q.fa", "-t", "1")
     for words in (["-t", "3"], ["--block-size", "100"]):
         for method in ("wavefront", "streaming"):
@@ -93,9 +87,7 @@ def test_the_bytes_depend_on_the_input_only(
     assert {line.split("\t")[4] for line in forward.splitlines()} == {"+"}
 
 
-def test_all_formats_take_it(
-    capfd: pytest.CaptureFixture[str], files: tuple[list[str], list[str]]
-) -> None:
+def test_all_formats_take_it(capfd, files):
     words = ["--method", "wavefront", "r.fa", "q.fa", "--min-identity", "50"]
     run(capfd, *words, "-o", "x.bam", "-o", "x.vcf")
     assert samtools("quickcheck", Path("x.bam")) == b""
@@ -108,16 +100,12 @@ def test_all_formats_take_it(
 
 
 @pytest.mark.parametrize("option", [["-l", "30"], ["-maxmatch"], ["-c", "1"], ["--breaklen", "9"]])
-def test_options_about_matches_are_refused(
-    capfd: pytest.CaptureFixture[str], files: tuple[list[str], list[str]], option: list[str]
-) -> None:
+def test_options_about_matches_are_refused(capfd, files, option):
     error = run(capfd, "--method", "streaming", "r.fa", "q.fa", *option, code=2)
     assert "the method 'streaming' aligns whole sequences" in error
 
 
-def test_sequences_that_are_too_long_are_refused(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sequences_that_are_too_long_are_refused(capfd, tmp_path, monkeypatch):
     long, short = tmp_path / "long.fa", tmp_path / "short.fa"
     long.write_text(">long\n" + "ACGTTGCA" * (1 << 17) + "A\n")
     short.write_text(">one\nACGT\n>empty\n\n")

@@ -1,7 +1,5 @@
 """BAM is what samtools and Picard read, and says the same as SAM."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -20,7 +18,7 @@ NOWHERE = {"REF_PATH": "/nowhere", "REF_CACHE": "/nowhere"}
 GROUP = r"@RG\tID:lane1\tSM:sample\tPL:ILLUMINA"
 
 
-def reads_of(text: str, made: random.Random) -> list[str]:
+def reads_of(text, made):
     """Reads of all kinds: on both strands, with N, of no length, and from elsewhere."""
     reads = ["", "A"]
     for number in range(200):
@@ -37,7 +35,7 @@ def reads_of(text: str, made: random.Random) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     made = random.Random(8)
     text = random_bases(made, 5000)
     other = random_bases(made, 700) + text[100:400]
@@ -50,18 +48,18 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(words: str, *more: str, queries: str = "q.fq") -> int:
+def run(words, *more, queries="q.fq"):
     return main(["r.fa", queries, "-l", "12", "-b", "-C", "-q", *words.split(), *more])
 
 
-def output_of(*command: str) -> bytes:
+def output_of(*command):
     """What a program writes that must succeed and report nothing."""
     done = subprocess.run(command, capture_output=True, env=os.environ | NOWHERE)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
 
 
-def lines_of(samtools: str, path: str) -> list[list[bytes]]:
+def lines_of(samtools, path):
     """The fields of the alignments of a file."""
     text = output_of(samtools, "view", "--no-PG", path)
     return [line.split(b"\t") for line in text.splitlines()]
@@ -70,7 +68,7 @@ def lines_of(samtools: str, path: str) -> list[list[bytes]]:
 @pytest.mark.parametrize(
     "words", ["", "--primary-only", "--max-hits 2 --block-size 500", "--secondary-seq"]
 )
-def test_samtools_reads_what_sam_says(words: str, samtools_binary: str) -> None:
+def test_samtools_reads_what_sam_says(words, samtools_binary):
     assert run(f"-o x.bam -o x.sam {words}", "--read-group", GROUP) == 0
     output_of(samtools_binary, "quickcheck", "-v", "x.bam")
     expected = lines_of(samtools_binary, "x.sam")
@@ -81,7 +79,7 @@ def test_samtools_reads_what_sam_says(words: str, samtools_binary: str) -> None:
     assert header.count(b"@SQ") == 2 and b"ID:lane1" in header
 
 
-def test_samtools_sorts_and_indexes(samtools_binary: str) -> None:
+def test_samtools_sorts_and_indexes(samtools_binary):
     assert run("-o x.bam") == 0
     sort = (samtools_binary, "sort", "-o", "sorted.bam", "x.bam")
     output_of(*sort)
@@ -93,7 +91,7 @@ def test_samtools_sorts_and_indexes(samtools_binary: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["--primary-only", "--secondary-seq"])
-def test_calmd_finds_no_other_distance(words: str, samtools_binary: str) -> None:
+def test_calmd_finds_no_other_distance(words, samtools_binary):
     assert run(f"-o x.bam {words}") == 0
     output_of(samtools_binary, "sort", "-o", "sorted.bam", "x.bam")
     # It reports every NM that it changes.
@@ -101,7 +99,7 @@ def test_calmd_finds_no_other_distance(words: str, samtools_binary: str) -> None
     assert text.count(b"\tNM:i:0\t") > 100 and text.count(b"\tNM:i:") == text.count(b"\tNM:i:0\t")
 
 
-def test_samtools_reads_standard_output(samtools_binary: str) -> None:
+def test_samtools_reads_standard_output(samtools_binary):
     assert run("-o x.sam") == 0
     words = ["r.fa", "q.fq", "-l", "12", "-b", "-C", "-q", "--format", "bam", "-o", "-"]
     root = Path(__file__).resolve().parent.parent.parent
@@ -118,7 +116,7 @@ def test_samtools_reads_standard_output(samtools_binary: str) -> None:
 
 
 @pytest.mark.parametrize(("reads", "count"), [("", 0), (">a\n\n>\n\n", 2)])
-def test_no_reads_and_empty_reads(reads: str, count: int, samtools_binary: str) -> None:
+def test_no_reads_and_empty_reads(reads, count, samtools_binary):
     Path("few.fa").write_text(reads)
     assert run("-o x.bam --read-group none", queries="few.fa") == 0
     output_of(samtools_binary, "quickcheck", "-v", "x.bam")
@@ -127,18 +125,18 @@ def test_no_reads_and_empty_reads(reads: str, count: int, samtools_binary: str) 
     assert all(row[1:] == [b"4", b"*", b"0", b"0", *b"* * 0 0 * *".split()] for row in rows)
 
 
-def test_a_name_that_sam_does_not_allow_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_sam_does_not_allow_is_refused(capsys):
     Path("wrong.fa").write_text(">@ab\nACGT\n")
     assert run("-o x.bam", queries="wrong.fa") == 1
     assert "wrong.fa: " in capsys.readouterr().err
     assert not Path("x.bam").exists()
 
 
-def header_of(path: str) -> list[str]:
+def header_of(path):
     return [line for line in Path(path).read_text().splitlines() if line.startswith("@RG")]
 
 
-def test_the_first_file_names_the_read_group() -> None:
+def test_the_first_file_names_the_read_group():
     Path("lane 1.R1.fq").write_text(Path("q.fq").read_text())
     assert run("-o x.sam", queries="lane 1.R1.fq") == 0
     assert header_of("x.sam") == ["@RG\tID:lane_1.R1\tSM:lane_1\tPL:OTHER"]
@@ -146,7 +144,7 @@ def test_the_first_file_names_the_read_group() -> None:
     assert all(row.endswith("\tRG:Z:lane_1.R1") for row in rows)
 
 
-def test_a_read_group_can_be_given_or_left_out() -> None:
+def test_a_read_group_can_be_given_or_left_out():
     assert run("-o x.sam", "--read-group", GROUP) == 0
     assert header_of("x.sam") == [GROUP.replace(r"\t", "\t")]
     assert run("-o x.sam --read-group none") == 0
@@ -161,9 +159,7 @@ def test_a_read_group_can_be_given_or_left_out() -> None:
         ("-o x.paf --read-group none", "--read-group is for SAM and BAM"),
     ],
 )
-def test_options_that_make_no_sense_together(
-    words: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_that_make_no_sense_together(words, message, capsys):
     assert run(words) == 2
     assert message in capsys.readouterr().err
 
@@ -171,7 +167,7 @@ def test_options_that_make_no_sense_together(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.bam", "x.sam"])
 @pytest.mark.parametrize("words", ["", "--primary-only", "--secondary-seq"])
-def test_picard_finds_no_error(name: str, words: str, samtools_binary: str) -> None:
+def test_picard_finds_no_error(name, words, samtools_binary):
     program = shutil.which("PicardCommandLine") or shutil.which("picard")
     if program is None:
         pytest.skip("Picard is not installed (Debian: apt-get install picard-tools)")

@@ -1,10 +1,6 @@
 """Whether a run asks for a GPU: only where the model says that one would be faster."""
 
-from __future__ import annotations
-
 import shlex
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +20,7 @@ COMMANDS = (
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def asked(tmp_path, monkeypatch):
     """What is asked of the driver of a machine without one, in a folder with files."""
     bases = made_bases(np.random.default_rng(4), 3000, "ACGT")
     reads = [bases[begin : begin + 100] for begin in range(0, 2000, 100)]
@@ -33,7 +29,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     lines = (f"@q{number}\n{read}\n+\n{'I' * 100}\n" for number, read in enumerate(reads))
     (tmp_path / "q.fq").write_text("".join(lines))
     monkeypatch.chdir(tmp_path)
-    told: list[Any] = []
+    told = []
     nobody = driver.DriverFacts(None, (), "no driver")
     monkeypatch.setattr(driver, "ask_for_context", told.append)
     monkeypatch.setattr(driver, "_kept_facts", lambda: told.append("driver") or nobody)
@@ -41,15 +37,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @each("command", COMMANDS)
-def test_little_work_asks_no_driver(asked: list[Any], command: str) -> None:
+def test_little_work_asks_no_driver(asked, command):
     assert main(shlex.split(command)) == 0
     assert asked == []
 
 
 @each("command", COMMANDS)
-def test_work_for_which_a_gpu_starts_soon_enough_asks_for_one(
-    asked: list[Any], monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_work_for_which_a_gpu_starts_soon_enough_asks_for_one(asked, monkeypatch, command):
     asked.clear()
     for job in (match, align_genomes, map_reads):
         monkeypatch.setattr(job, "run", lambda options, context: None)

@@ -1,7 +1,5 @@
 """The command with a cache that is damaged, full or no folder at all."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -27,26 +25,26 @@ run()
 
 
 @pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inside(tmp_path, monkeypatch):
     (tmp_path / "t.fa").write_text(">t\nACGGTCATTGCA\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def told(done: subprocess.CompletedProcess[bytes]) -> list[str]:
+def told(done):
     """Return what was said about the cache, for a run that did what it should."""
     assert (done.returncode, done.stdout) == (0, ROWS), done.stderr.decode()
     return [line for line in done.stderr.decode().splitlines() if "compiled code" in line]
 
 
-def test_a_cache_that_cannot_be_made_costs_time_only(inside: Path) -> None:
+def test_a_cache_that_cannot_be_made_costs_time_only(inside):
     environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(inside / "t.fa" / "x")}
     done = subprocess.run(COMMAND, env=environment, capture_output=True)
     place = inside / "t.fa" / "x" / "processor"
     assert told(done) == [f"mummergpu: compiled code cannot be read from {place}: Not a directory"]
 
 
-def test_a_damaged_cache_on_a_full_disk_costs_time_only(inside: Path) -> None:
+def test_a_damaged_cache_on_a_full_disk_costs_time_only(inside):
     subprocess.run(COMMAND, check=True, capture_output=True)
     folder = process_store().folder()
     assert folder is not None

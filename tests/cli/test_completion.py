@@ -1,7 +1,5 @@
 """Completion in a shell: what is offered, and the scripts in the shells themselves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -23,7 +21,7 @@ FILES = {"genome.fa", "input.fa", "two words.fa", "folder"}
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inside(tmp_path, monkeypatch):
     """A folder with some files, and programs: the shells, python and mummergpu."""
     folder = tmp_path / "inside"
     folder.mkdir()
@@ -47,10 +45,10 @@ Offered = Callable[..., set[str]]
 
 
 @pytest.fixture
-def offered(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Offered:
+def offered(monkeypatch, capfd):
     """Asks as bash's script does; returns a line for each word, file or folder."""
 
-    def ask(*words: str) -> set[str]:
+    def ask(*words):
         monkeypatch.setenv("_MUMMERGPU_COMPLETE", "bash_complete")
         monkeypatch.setenv("COMP_WORDS", "\n".join(["mummergpu", *words]))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
@@ -62,7 +60,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
     return ask
 
 
-def plain(*names: str) -> set[str]:
+def plain(*names):
     return {f"plain,{name}" for name in names}
 
 
@@ -97,17 +95,17 @@ def plain(*names: str) -> set[str]:
         (["completion", ""], plain("bash", "zsh", "fish")),
     ],
 )
-def test_what_is_offered(offered: Offered, words: list[str], expected: set[str]) -> None:
+def test_what_is_offered(offered, words, expected):
     assert offered(*words) == expected
 
 
-def test_every_option_of_the_main_job_is_offered(offered: Offered) -> None:
+def test_every_option_of_the_main_job_is_offered(offered):
     own = commands.commands["match"].params
     names = {name for one in own for name in one.opts}
     assert plain(*(name for name in names if name.startswith("--"))) <= offered("--")
 
 
-def test_all_that_is_called_a_file_is_completed_as_one() -> None:
+def test_all_that_is_called_a_file_is_completed_as_one():
     without_files = {("workload", "name"), ("completion", "shell")}
     checked = set()
     for verb, command in commands.commands.items():
@@ -123,7 +121,7 @@ def test_all_that_is_called_a_file_is_completed_as_one() -> None:
     assert checked >= {("match", "query"), ("match", "stats"), ("index", "output")}
 
 
-def test_completion_imports_nothing_heavy() -> None:
+def test_completion_imports_nothing_heavy():
     program = (
         "import sys\n"
         "from mummergpu.cli.main import main\n"
@@ -141,20 +139,18 @@ def test_completion_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("instruction", ["bash", "csh_complete", "1"])
-def test_an_unknown_instruction_fails(
-    instruction: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_instruction_fails(instruction, monkeypatch, capfd):
     monkeypatch.setenv("_MUMMERGPU_COMPLETE", instruction)
     assert main([]) == 1
     assert capfd.readouterr().out == ""
 
 
-def test_an_unknown_shell_is_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_shell_is_wrong_usage(capfd):
     assert main(["completion", "csh"]) == 2
     assert "'csh' is not one of" in capfd.readouterr().err
 
 
-def in_shell(shell: str, script: str) -> str:
+def in_shell(shell, script):
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"there is no {shell}")
@@ -163,7 +159,7 @@ def in_shell(shell: str, script: str) -> str:
     return done.stdout
 
 
-def test_bash_gets_words() -> None:
+def test_bash_gets_words():
     # bash itself completes files where there is no word.
     cases = [
         ('""', VERBS),
@@ -194,13 +190,13 @@ printf '%s\\n' "${{COMPREPLY[@]}}" end
     assert [set(one.splitlines()) for one in found] == [*(names for _, names in cases), set()]
 
 
-def test_fish_gets_words_and_files() -> None:
+def test_fish_gets_words_and_files():
     script = "mummergpu completion fish | source; complete -C 'mummergpu -q in'"
     lines = in_shell("fish", script).splitlines()
     assert {line.split("\t")[0] for line in lines} == {"index", "input.fa"}
 
 
-def test_zsh_takes_the_script() -> None:
+def test_zsh_takes_the_script():
     script = (
         "autoload -Uz compinit; compinit -u -D; source <(mummergpu completion zsh);"
         "echo $_comps[mummergpu]"

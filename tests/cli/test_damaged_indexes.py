@@ -1,7 +1,5 @@
 """Index files that were damaged: a search of one gives rows or one line, and always ends."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os
@@ -10,9 +8,7 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.damage import damages, write_damaged
@@ -33,7 +29,7 @@ SECONDS = 20
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A folder with an index of each kind, and reads that are in its reference."""
     folder = tmp_path_factory.mktemp("damaged")
     some = random.Random(8)
@@ -50,7 +46,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def no_collector() -> Iterator[None]:
+def no_collector():
     """Release only what no reference holds, as while a long search runs."""
     gc.collect()
     gc.disable()
@@ -58,7 +54,7 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
-def endings_of(made: Path, kind: str, seed: int, count: int) -> list[dict[str, Any]]:
+def endings_of(made, kind, seed, count):
     """Search damaged copies of an index in another process; return how each search ended."""
     command = [sys.executable, "-m", "helpers.damage", kind, "q.fa"]
     ended = subprocess.run(
@@ -75,7 +71,7 @@ def endings_of(made: Path, kind: str, seed: int, count: int) -> list[dict[str, A
     return lines[1::2]
 
 
-def check_endings(made: Path, kind: str, seed: int, count: int) -> None:
+def check_endings(made, kind, seed, count):
     endings = endings_of(made, kind, seed, count)
     for ending in endings:
         if ending["code"] == 0:
@@ -89,14 +85,14 @@ def check_endings(made: Path, kind: str, seed: int, count: int) -> None:
 
 
 @pytest.mark.parametrize("kind", INDEXES)
-def test_a_search_of_a_damaged_index_ends(made: Path, kind: str) -> None:
+def test_a_search_of_a_damaged_index_ends(made, kind):
     check_endings(made, kind, 1, 40)
 
 
-def search(index: Path, queries: Path, address_space: int | None) -> tuple[int, str, str]:
+def search(index, queries, address_space):
     """Search an index in another process; return its exit code, output and errors."""
 
-    def limit() -> None:
+    def limit():
         if address_space is not None:
             resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
 
@@ -111,9 +107,7 @@ def search(index: Path, queries: Path, address_space: int | None) -> tuple[int, 
     return ended.returncode, ended.stdout, ended.stderr
 
 
-def test_a_damaged_index_is_an_error_where_addresses_are_limited(
-    made: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_index_is_an_error_where_addresses_are_limited(made, tmp_path):
     index, damaged, queries = made / "wide_tree", tmp_path / "damaged", made / "q.fa"
     few = 16 << 30
     whole = search(index, queries, None)
@@ -133,7 +127,7 @@ def test_a_damaged_index_is_an_error_where_addresses_are_limited(
 
 
 @pytest.mark.usefixtures("no_collector")
-def test_no_search_keeps_an_index(made: Path, tmp_path: Path) -> None:
+def test_no_search_keeps_an_index(made, tmp_path):
     """Otherwise a process that searches some hundred of them has no addresses left."""
     index, damaged = made / "wide_tree", tmp_path / "damaged"
     node = next(d for d in damages(index, 2, 400) if len(d.data) == 4096)
@@ -152,5 +146,5 @@ def test_no_search_keeps_an_index(made: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", INDEXES)
-def test_many_searches_of_damaged_indexes_end(made: Path, kind: str) -> None:
+def test_many_searches_of_damaged_indexes_end(made, kind):
     check_endings(made, kind, 2, 1500)

@@ -1,7 +1,5 @@
 """``mummergpu doctor``: what it finds, in text and as JSON, and what no broken part may do."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -39,7 +37,7 @@ BARE = CudaFacts(
 
 
 @pytest.fixture
-def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def kernels(tmp_path, monkeypatch):
     """The folder that the environment names for compiled kernels; not made yet."""
     folder = tmp_path / "kept"
     monkeypatch.setenv("MUMMERGPU_CACHE_DIR", str(folder))
@@ -47,7 +45,7 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def code(kernels: Path) -> Path:
+def code(kernels):
     """The folder for the processor's code, with two files of it."""
     folder = kernels / "processor"
     (folder / "generation").mkdir(parents=True)
@@ -56,9 +54,7 @@ def code(kernels: Path) -> Path:
     return folder
 
 
-def ask(
-    facts: CudaFacts, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> list[str]:
+def ask(facts, monkeypatch, capfd):
     monkeypatch.setattr(requirements, "cuda_facts", lambda measure_memory: facts)
     assert main(["doctor"]) == 0
     out, err = capfd.readouterr()
@@ -66,14 +62,12 @@ def ask(
     return out.splitlines()
 
 
-def row(lines: list[str], label: str) -> str:
+def row(lines, label):
     (line,) = (line for line in lines if line.startswith(f"{label:<16}  "))
     return line[18:]
 
 
-def test_a_machine_that_has_all(
-    kernels: Path, code: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_that_has_all(kernels, code, monkeypatch, capfd):
     cache = KernelCache(kernels, pytest.fail, version=lambda: (13, 5))
     program = ProgramSource("none", "tree/program.cu")
     for architecture in ("sm_80", "sm_90"):
@@ -95,9 +89,7 @@ def test_a_machine_that_has_all(
     assert not any(line.startswith("missing") for line in lines)
 
 
-def test_a_machine_without_pycuda(
-    kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_without_pycuda(kernels, monkeypatch, capfd):
     lines = ask(replace(SOUND, pycuda=BARE.pycuda), monkeypatch, capfd)
     assert row(lines, "PyCUDA") == "not installed"
     assert row(lines, "device library") == "--device-library auto takes cuda-bindings"
@@ -105,9 +97,7 @@ def test_a_machine_without_pycuda(
     assert not any(line.startswith("missing") for line in lines)
 
 
-def test_a_machine_that_has_nothing_but_a_processor(
-    kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_that_has_nothing_but_a_processor(kernels, monkeypatch, capfd):
     lines = ask(BARE, monkeypatch, capfd)
     assert row(lines, "driver") == "no NVIDIA driver (not found)"
     assert row(lines, "PyCUDA") == "not installed"
@@ -122,16 +112,14 @@ def test_a_machine_that_has_nothing_but_a_processor(
     assert not kernels.exists()
 
 
-def test_this_machine_whatever_it_has(kernels: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_this_machine_whatever_it_has(kernels, capfd):
     assert main(["doctor"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert row(lines, "backend") in ("--backend auto takes cpu", "--backend auto takes cuda")
     assert len({line.split("  ")[0] for line in lines} & {"driver", "PyCUDA", "NVRTC"}) == 3
 
 
-def test_json_holds_what_the_text_tells(
-    kernels: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_what_the_text_tells(kernels, monkeypatch, capfd):
     monkeypatch.setattr(requirements, "cuda_facts", lambda measure_memory: SOUND)
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capfd.readouterr().out)
@@ -146,10 +134,8 @@ def test_json_holds_what_the_text_tells(
     assert report["libraries"][-1] == own
 
 
-def test_libraries_of_single_commands_are_told_with_their_extra(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def find(name: str, module: str) -> Library:
+def test_libraries_of_single_commands_are_told_with_their_extra(monkeypatch, capfd):
+    def find(name, module):
         state = {"scipy": "not installed", "jinja2": "cannot be imported: why"}.get(name)
         version = None if name == "scipy" else "1.2"
         return Library(name, version, state)
@@ -163,28 +149,22 @@ def test_libraries_of_single_commands_are_told_with_their_extra(
     assert row(lines, "backend") == "--backend auto takes cpu"
 
 
-def test_a_folder_that_cannot_be_written_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch, capfd):
     (tmp_path / "file").touch()
     monkeypatch.setenv("MUMMERGPU_CACHE_DIR", str(tmp_path / "file" / "x"))
     lines = ask(BARE, monkeypatch, capfd)
     assert row(lines, "kernels") == f"{tmp_path}/file/x: NOT writable, 0 files, 0 bytes"
 
 
-def test_no_home_is_no_error(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_home_is_no_error(monkeypatch, capfd):
     monkeypatch.delenv("MUMMERGPU_CACHE_DIR", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "nowhere")
     assert row(ask(BARE, monkeypatch, capfd), "kernels").startswith("no place for them")
 
 
-def test_a_backend_that_cannot_be_looked_at_is_a_line(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(measure_memory: bool) -> CudaFacts:
+def test_a_backend_that_cannot_be_looked_at_is_a_line(monkeypatch, capfd):
+    def refuse(measure_memory):
         raise RuntimeError("it is broken\nbadly")
 
     monkeypatch.setattr(requirements, "cuda_facts", refuse)
@@ -195,7 +175,7 @@ def test_a_backend_that_cannot_be_looked_at_is_a_line(
 
 
 @pytest.mark.parametrize("library", ["numba", "pysam"])
-def test_a_broken_library_is_a_line_and_exit_code_1(library: str, tmp_path: Path) -> None:
+def test_a_broken_library_is_a_line_and_exit_code_1(library, tmp_path):
     (tmp_path / f"{library}.py").write_text("raise ImportError('it is broken')\n")
     paths = os.pathsep.join([str(tmp_path), str(PACKAGE_FOLDER.parent)])
     done = subprocess.run(
@@ -213,7 +193,7 @@ def test_a_broken_library_is_a_line_and_exit_code_1(library: str, tmp_path: Path
     assert row(lines, "backend") == f"none works; pip install --force-reinstall {library}"
 
 
-def test_it_is_a_command_of_its_own(capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_is_a_command_of_its_own(capfd):
     assert main(["doctor", "--help"]) == 0
     assert "what is missing" in capfd.readouterr().out
     assert main(["doctor", "now"]) == 2

@@ -1,13 +1,9 @@
 """Every format of every verb has one content: through each door, however it is cut and shared."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.alignment_tools import samtools
@@ -61,7 +57,7 @@ CASES = {f"{case.verb} {case.files} {case.words}": case for case in (*MATCHES, *
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A genome with a repeat and unknown bases, pairs and contigs of it, and an index."""
     made = tmp_path_factory.mktemp("doors")
     write_pairs(made, 120)
@@ -121,7 +117,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _changed(bases: str, chance: random.Random, step: int = 60) -> str:
+def _changed(bases, chance, step=60):
     """At each step, a base is another one, missing, or has one beside it."""
     kinds = ("", chance.choice("ACGT"), "A{}", "{}")
     return "".join(
@@ -130,17 +126,17 @@ def _changed(bases: str, chance: random.Random, step: int = 60) -> str:
 
 
 @pytest.fixture(scope="module")
-def index(folder: Path) -> mummergpu.Index:
+def index(folder):
     return mummergpu.Index.build(folder / "r.fa", min_length=12)
 
 
 @pytest.fixture(scope="module", params=CASES)
-def case(request: pytest.FixtureRequest) -> Case:
+def case(request):
     return CASES[request.param]
 
 
 @pytest.fixture(scope="module")
-def expected(case: Case, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def expected(case, folder, tmp_path_factory):
     """The files of the command, all of one run by one thread."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -149,21 +145,19 @@ def expected(case: Case, folder: Path, tmp_path_factory: pytest.TempPathFactory)
         yield made
 
 
-def with_packed(case: Case) -> list[str]:
+def with_packed(case):
     """The files of a case, and once more compressed as a whole."""
     return [*case.names, *(f"{name}.gz" for name in case.names if can_be_packed(name))]
 
 
-def check(
-    case: Case, expected: Path, found: Path, names: list[str] | None = None, bare: bool = False
-) -> None:
+def check(case, expected, found, names=None, bare=False):
     """Compare files with those of the command; they may be compressed."""
     for name in names or case.names:
         theirs = content_of(expected / name, bare)
         assert content_of(found / name, bare) == theirs, name
 
 
-def test_the_formats_tell_the_same(case: Case, expected: Path) -> None:
+def test_the_formats_tell_the_same(case, expected):
     of_records = [name for name in case.names if name[2:] in ("sam", "bam", "cram")]
     if not of_records:
         pytest.skip("there is one format")
@@ -182,7 +176,7 @@ def test_the_formats_tell_the_same(case: Case, expected: Path) -> None:
         samtools("quickcheck", "-v", expected / name)
 
 
-def test_every_option_means_something(case: Case, expected: Path, tmp_path: Path) -> None:
+def test_every_option_means_something(case, expected, tmp_path):
     """Otherwise nobody would see whether a door loses it."""
     names = [name for name in case.names if name[2:] in ("paf", "sam", "bam", "vcf")]
     for option in case.options:
@@ -194,9 +188,7 @@ def test_every_option_means_something(case: Case, expected: Path, tmp_path: Path
         assert any(differ), option
 
 
-def test_threads_blocks_and_compression_change_nothing(
-    case: Case, expected: Path, tmp_path: Path
-) -> None:
+def test_threads_blocks_and_compression_change_nothing(case, expected, tmp_path):
     command(case, with_packed(case), tmp_path, "-t 3 --block-size 900")
     check(case, expected, tmp_path, with_packed(case))
     for name in with_packed(case):
@@ -204,9 +196,7 @@ def test_threads_blocks_and_compression_change_nothing(
             assert (tmp_path / name).read_bytes() == (expected / name).read_bytes(), name
 
 
-def test_a_file_alone_is_that_among_others(
-    case: Case, expected: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_a_file_alone_is_that_among_others(case, expected, tmp_path, capfdbinary):
     """Named by its end, or by an option and then on standard output."""
     for name in case.names:
         command(case, [name], tmp_path)
@@ -220,9 +210,7 @@ def test_a_file_alone_is_that_among_others(
 
 
 @pytest.mark.parametrize("kind", ["kmer", "tree"])
-def test_an_index_file_stands_for_its_reference(
-    case: Case, kind: str, expected: Path, tmp_path: Path, index: mummergpu.Index
-) -> None:
+def test_an_index_file_stands_for_its_reference(case, kind, expected, tmp_path, index):
     if kind == "tree" and case.verb == "map":
         pytest.skip("reads are mapped by k-mers")
     names = [name for name in case.names if name != "x.html"]
@@ -235,7 +223,7 @@ def test_an_index_file_stands_for_its_reference(
     check(case, expected, tmp_path, names, bare=case.verb == "match")
 
 
-def test_python_writes_the_files_of_the_command(case: Case, expected: Path, tmp_path: Path) -> None:
+def test_python_writes_the_files_of_the_command(case, expected, tmp_path):
     made = [tmp_path / threads for threads in "14"]
     for folder in made:
         folder.mkdir()
@@ -256,9 +244,7 @@ def test_python_writes_the_files_of_the_command(case: Case, expected: Path, tmp_
         assert (made[0] / name).read_bytes() == (made[1] / name).read_bytes(), name
 
 
-def test_rows_in_memory_are_written_as_the_command_writes_them(
-    case: Case, expected: Path, tmp_path: Path, index: mummergpu.Index
-) -> None:
+def test_rows_in_memory_are_written_as_the_command_writes_them(case, expected, tmp_path, index):
     if not case.has_rows_in_memory:
         pytest.skip("an index finds other rows")
     names = [name for name in with_packed(case) if "html" not in name]
@@ -270,7 +256,7 @@ def test_rows_in_memory_are_written_as_the_command_writes_them(
         check(case, expected, tmp_path, [name for name in names if "vcf" not in name], bare=True)
 
 
-def rows_by_definition(case: Case) -> list[dict[str, Any]]:
+def rows_by_definition(case):
     """The matches in the order of the files, with what formats tell of them."""
     records, queries = read_fasta("few.fa"), read_fasta("many.fa")
     mode = case.arguments.get("mode", "maxmatch")
@@ -308,9 +294,7 @@ LINES = {
 
 
 @pytest.mark.parametrize("case", MATCHES[:3], ids=lambda case: case.words)
-def test_matches_are_those_by_definition_in_every_format(
-    case: Case, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matches_are_those_by_definition_in_every_format(case, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     case = replace(case, files="many.fa")
     command(case, case.names, tmp_path, reference="few.fa")
@@ -357,15 +341,13 @@ def test_matches_are_those_by_definition_in_every_format(
         ("-o x.sam -o x.sam", "--output, number 2"),
     ],
 )
-def test_outputs_that_exclude_each_other(
-    verb: str, words: str, message: str, folder: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_outputs_that_exclude_each_other(verb, words, message, folder, capfd):
     files = [str(folder / name) for name in ("r.fa", "q.fa")]
     assert main([verb, *files, "--backend", "cpu", *words.split()]) == 2
     assert message in capfd.readouterr().err
 
 
-def test_every_format_is_in_the_table() -> None:
+def test_every_format_is_in_the_table():
     assert {
         "txt" if name == "mummer" else "html" if name == "plot" else name for name in FORMATS
     } == {name[2:] for case in CASES.values() for name in case.names}

@@ -1,11 +1,8 @@
 """Wrong usage and wrong input: one line on standard error, the right code, no output file."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +16,7 @@ RUBBISH = bytes(range(256)) * 40
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inside(tmp_path, monkeypatch):
     """Runs each test in a folder of its own, with a good reference and good reads."""
     (tmp_path / "r.fa").write_bytes(REFERENCE)
     (tmp_path / "q.fq").write_bytes(READS)
@@ -27,13 +24,13 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def without_announcement(text: str) -> str:
+def without_announcement(text):
     """Return standard error's text without the line that only a first run has."""
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("mummergpu: compiling "))
 
 
-def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> str:
+def error_of(words, code, capfd):
     """Run the command; return what stands behind ``mummergpu: error: `` in its one line."""
     assert main(words) == code
     err = without_announcement(capfd.readouterr().err)
@@ -54,9 +51,7 @@ def error_of(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> 
         ("index r.fa", "mummergpu index"),
     ],
 )
-def test_wrong_usage_refers_to_the_help_of_the_command(
-    words: str, command: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_refers_to_the_help_of_the_command(words, command, capfd):
     assert error_of(words.split(), 2, capfd).endswith(f" (see {command} --help)")
 
 
@@ -123,22 +118,20 @@ def test_wrong_usage_refers_to_the_help_of_the_command(
         ),
     ],
 )
-def test_wrong_usage_ends_with_2(
-    words: str, message: str, inside: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_ends_with_2(words, message, inside, capfd):
     assert message in error_of(words.split(), 2, capfd)
     assert sorted(os.listdir(inside)) == ["q.fq", "r.fa"]
     assert (inside / "q.fq").read_bytes() == READS
 
 
-def test_no_arguments_show_the_usage(capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_arguments_show_the_usage(capfd):
     assert main([]) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith("Usage: mummergpu [OPTIONS] REFERENCE QUERY...\n")
 
 
-def refused(reference: bytes, reads: bytes, inside: Path, capfd: pytest.CaptureFixture[str]) -> str:
+def refused(reference, reads, inside, capfd):
     (inside / "r.fa").write_bytes(reference)
     (inside / "q.fq").write_bytes(reads)
     message = error_of(["r.fa", "q.fq", "-l", "10", "-o", "out"], 1, capfd)
@@ -175,9 +168,7 @@ MILLION = b"@r\nACGTA\n+\nIIIII\n" * 1_000_000
         pytest.param(MILLION + b"@b\nACGT\n+\nII\n", "q.fq:4000004", id="short after a million"),
     ],
 )
-def test_wrong_reads_end_with_1(
-    reads: bytes, place: str, inside: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_reads_end_with_1(reads, place, inside, capfd):
     assert re.match(place + ": ", refused(REFERENCE, reads, inside, capfd))
 
 
@@ -193,9 +184,7 @@ def test_wrong_reads_end_with_1(
         pytest.param(gzip.compress(REFERENCE)[:-9], "r.fa", id="truncated gzip"),
     ],
 )
-def test_wrong_references_end_with_1(
-    reference: bytes, place: str, inside: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_references_end_with_1(reference, place, inside, capfd):
     assert re.match(place + ": ", refused(reference, READS, inside, capfd))
 
 
@@ -211,9 +200,7 @@ def test_wrong_references_end_with_1(
         (["r.fa", "line\nbreak\x1b.fq"], r"line\nbreak\x1b.fq: "),
     ],
 )
-def test_missing_files_and_folders_end_with_1(
-    words: list[str], place: str, inside: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_files_and_folders_end_with_1(words, place, inside, capfd):
     assert error_of([*words, "-o", "out"], 1, capfd).startswith(place)
     assert sorted(os.listdir(inside)) == ["q.fq", "r.fa"]
 
@@ -233,23 +220,19 @@ def test_missing_files_and_folders_end_with_1(
         ("--stats", "/dev/full", "cannot be written: No space left on device"),
     ],
 )
-def test_outputs_that_fail_end_with_1(
-    option: str, path: str, reason: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_outputs_that_fail_end_with_1(option, path, reason, capfd):
     words = ["r.fa", "q.fq", option, path]
     assert error_of(words, 1, capfd) == f"{path}: {reason}"
 
 
-def test_an_older_output_survives_a_failure(
-    inside: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_older_output_survives_a_failure(inside, capfd):
     (inside / "out").write_text("old")
     (inside / "bad.fq").write_bytes(GOOD + b"@b")
     error_of(["r.fa", "q.fq", "bad.fq", "-o", "out"], 1, capfd)
     assert (inside / "out").read_text() == "old"
 
 
-def test_unknown_workload_is_wrong_usage(capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_workload_is_wrong_usage(capfd):
     assert "YEAST" in error_of(["workload", "YEAST", "-o", "w"], 2, capfd)
 
 
@@ -261,9 +244,7 @@ def test_unknown_workload_is_wrong_usage(capfd: pytest.CaptureFixture[str]) -> N
         pytest.param(b"@a\n\n+\n\n@b\nAC\n+\nII\n", id="empty FASTQ record"),
     ],
 )
-def test_reads_without_a_chance_are_legal(
-    reads: bytes, inside: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_reads_without_a_chance_are_legal(reads, inside, capfd):
     (inside / "q.fq").write_bytes(reads)
     assert main(["r.fa", "q.fq", "-L"]) == 0
     out, err = capfd.readouterr()
@@ -274,7 +255,7 @@ def test_reads_without_a_chance_are_legal(
 
 
 @pytest.mark.parametrize("length", ["39", "100000"])
-def test_length_beyond_every_match_is_legal(length: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_length_beyond_every_match_is_legal(length, capfd):
     assert main(["r.fa", "q.fq", "-l", length]) == 0
     out, err = capfd.readouterr()
     assert (out, without_announcement(err)) == ("> a\n", "")
@@ -295,10 +276,8 @@ def test_length_beyond_every_match_is_legal(length: str, capfd: pytest.CaptureFi
         (OSError(5, "Input/output error", "some.fa"), "some.fa: Input/output error"),
     ],
 )
-def test_surprises_are_one_line_too(
-    error: Exception, line: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_arguments: object) -> None:
+def test_surprises_are_one_line_too(error, line, monkeypatch, capfd):
+    def fail(*_arguments):
         raise error
 
     monkeypatch.setattr(pipeline, "run", fail)
@@ -315,9 +294,7 @@ def test_surprises_are_one_line_too(
         ("-v r.fa q.fq -o missing/out", 1, "cannot be opened for writing"),
     ],
 )
-def test_what_users_can_cause_has_no_traceback(
-    words: str, code: int, message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_users_can_cause_has_no_traceback(words, code, message, capfd):
     assert main(words.split()) == code
     lines = capfd.readouterr().err.splitlines()
     assert all(line.startswith("mummergpu: ") for line in lines)
@@ -327,10 +304,8 @@ def test_what_users_can_cause_has_no_traceback(
 @pytest.mark.parametrize(
     "error", [MemoryError(), OSError(5, "Input/output error", "some.fa"), BrokenPipeError()]
 )
-def test_what_the_machine_causes_has_no_traceback(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_arguments: object) -> None:
+def test_what_the_machine_causes_has_no_traceback(error, monkeypatch, capfd):
+    def fail(*_arguments):
         raise error
 
     monkeypatch.setattr(pipeline, "run", fail)
@@ -338,10 +313,8 @@ def test_what_the_machine_causes_has_no_traceback(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_internal_errors_have_a_traceback_with_verbose(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_arguments: object) -> None:
+def test_internal_errors_have_a_traceback_with_verbose(monkeypatch, capfd):
+    def fail(*_arguments):
         raise ZeroDivisionError("a reason")
 
     monkeypatch.setattr(pipeline, "run", fail)

@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Pairs with differences, gaps, clipped ends and parts far apart; some are of no genome."""
     made = tmp_path_factory.mktemp("habits")
     chance = random.Random(7)
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # A repeat of three copies, two of which differ in one base.
     whole = whole + whole[1000:1600] + whole[1000:1300] + "A" + whole[1301:1600]
     (made / "g.fa").write_text(f">g\n{whole}\n>h\n{''.join(chance.choices('ACGT', k=500))}\n")
-    mates: tuple[list[str], list[str]] = ([], [])
+    mates = ([], [])
     for number in range(400):
         at = chance.randrange(28_000)
         first, second = whole[at : at + 120], reverse_complement(whole[at + 250 : at + 370])
@@ -69,16 +69,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def mapped(words: str, capfd: pytest.CaptureFixture[str], reads: str = "g.fa 1.fq 2.fq") -> str:
+def mapped(words, capfd, reads="g.fa 1.fq 2.fq"):
     assert main(["map", "-q", *shlex.split(reads), *shlex.split(words)]) == 0
     return capfd.readouterr().out
 
 
-def rows_of(text: str) -> list[Row]:
+def rows_of(text):
     rows = []
     for line in text.splitlines():
         if line.startswith("@"):
@@ -90,11 +90,11 @@ def rows_of(text: str) -> list[Row]:
     return rows
 
 
-def operations(cigar: str) -> list[tuple[int, str]]:
+def operations(cigar):
     return [(int(count), kind) for count, kind in re.findall(r"([0-9]+)([A-Z=])", cigar)]
 
 
-def records() -> dict[str, str]:
+def records():
     found = {}
     for record in Path("g.fa").read_text().split(">")[1:]:
         name, bases = record.split("\n")[:2]
@@ -102,20 +102,20 @@ def records() -> dict[str, str]:
     return found
 
 
-def other_program(*words: str) -> str:
+def other_program(*words):
     if shutil.which(words[0]) is None:
         pytest.skip(f"{words[0]} is not installed")
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def of_bwa(*options: str) -> list[Row]:
+def of_bwa(*options):
     if not Path("g.fa.bwt").exists():
         other_program("bwa", "index", "g.fa")
     return rows_of(other_program("bwa", "mem", *options, "g.fa", "1.fq", "2.fq"))
 
 
 @pytest.fixture
-def usual(capfd: pytest.CaptureFixture[str]) -> list[Row]:
+def usual(capfd):
     return rows_of(mapped("", capfd))
 
 
@@ -123,9 +123,7 @@ def usual(capfd: pytest.CaptureFixture[str]) -> list[Row]:
 
 
 @pytest.mark.parametrize("options", [["-M"], ["-Y"], ["-M", "-Y"], []], ids="".join)
-def test_further_parts_are_written_as_by_bwa(
-    options: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_further_parts_are_written_as_by_bwa(options, capfd):
     theirs = {}
     for row in of_bwa(*options):
         if "SA" in row.tags:
@@ -139,9 +137,7 @@ def test_further_parts_are_written_as_by_bwa(
     assert alike >= 60
 
 
-def test_flags_and_clips_change_nothing_else(
-    usual: list[Row], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_flags_and_clips_change_nothing_else(usual, capfd):
     for_bwa = rows_of(mapped("-M", capfd))
     further = [row for row in usual if row.flag & SUPPLEMENTARY]
     assert len(further) >= 30
@@ -162,7 +158,7 @@ def test_flags_and_clips_change_nothing_else(
 # --eqx and the tags.
 
 
-def walked(row: Row, cigar: str) -> list[tuple[str, str, str]]:
+def walked(row, cigar):
     """Each operation with its bases of the reference and of the read."""
     at, position, found = 0, row.position - 1, []
     for count, kind in operations(cigar):
@@ -177,9 +173,7 @@ def walked(row: Row, cigar: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def test_equal_and_different_bases_have_their_own_operations(
-    usual: list[Row], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_and_different_bases_have_their_own_operations(usual, capfd):
     rows = rows_of(mapped("--eqx", capfd))
     kinds = set()
     for row, plain in zip(rows, usual, strict=True):
@@ -203,7 +197,7 @@ def test_equal_and_different_bases_have_their_own_operations(
     assert kinds == set("=XIDSH")
 
 
-def as_changes(steps: list[tuple[str, str, str]]) -> str:
+def as_changes(steps):
     """The value of cs of an alignment, from its operations."""
     parts, equal = [], 0
     for kind, theirs, ours in steps:
@@ -221,13 +215,13 @@ def as_changes(steps: list[tuple[str, str, str]]) -> str:
     return "".join([*parts, f":{equal}" if equal else ""])
 
 
-def divergence(row: Row) -> float:
+def divergence(row):
     gaps = [count for count, kind in operations(row.cigar) if kind in "ID"]
     columns = sum(count for count, kind in operations(row.cigar) if kind == "M") + len(gaps)
     return (int(row.tags["NM"]) - sum(gaps) + len(gaps)) / columns
 
 
-def test_tags_of_minimap2_tell_the_alignment(capfd: pytest.CaptureFixture[str]) -> None:
+def test_tags_of_minimap2_tell_the_alignment(capfd):
     rows = rows_of(mapped("--tags cs,tp,de -N 3", capfd))
     primary = [row for row in rows if not row.flag & (UNMAPPED | SECONDARY)]
     assert len(primary) > 700 and any(row.flag & SECONDARY for row in rows)
@@ -242,7 +236,7 @@ def test_tags_of_minimap2_tell_the_alignment(capfd: pytest.CaptureFixture[str]) 
     assert list(primary[0].tags)[-3:] == ["tp", "de", "cs"]
 
 
-def test_minimap2_writes_the_same_tags(capfd: pytest.CaptureFixture[str]) -> None:
+def test_minimap2_writes_the_same_tags(capfd):
     words = "minimap2 -ax sr --cs --secondary=no g.fa 1.fq 2.fq"
     theirs = {(row.name, row.flag & 64): row for row in rows_of(other_program(*words.split()))}
     alike = 0
@@ -268,9 +262,7 @@ def test_minimap2_writes_the_same_tags(capfd: pytest.CaptureFixture[str]) -> Non
         ("cram", "-M -Y --tags cs,de,tp --no-unal -h 3"),
     ],
 )
-def test_binary_formats_tell_the_same(
-    ending: str, words: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_binary_formats_tell_the_same(ending, words, capfd, tmp_path):
     expected = rows_of(mapped(words.partition(" --sort")[0], capfd))
     path = tmp_path / f"x.{ending}"
     mapped(f"{words} -o {path}", capfd)
@@ -287,7 +279,7 @@ def test_binary_formats_tell_the_same(
         assert float(row.tags.get("de", 0)) == pytest.approx(float(other.tags.get("de", 0)))
 
 
-def test_paf_has_the_tags(capfd: pytest.CaptureFixture[str]) -> None:
+def test_paf_has_the_tags(capfd):
     expected = [row for row in rows_of(mapped("--tags cs,de", capfd)) if not row.flag & UNMAPPED]
     lines = mapped("-x sr --tags cs,de --eqx", capfd).splitlines()
     for row, line in zip(expected, lines, strict=True):
@@ -299,9 +291,7 @@ def test_paf_has_the_tags(capfd: pytest.CaptureFixture[str]) -> None:
 # Reads that are left out, the header, and the read group.
 
 
-def test_reads_that_are_placed_nowhere_can_be_left_out(
-    usual: list[Row], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_reads_that_are_placed_nowhere_can_be_left_out(usual, capfd):
     kept = [row for row in usual if row.flag & (UNMAPPED | MATE_UNMAPPED) != 12]
     assert len(usual) - len(kept) == 40
     assert rows_of(mapped("--no-unal", capfd)) == kept
@@ -309,16 +299,14 @@ def test_reads_that_are_placed_nowhere_can_be_left_out(
     assert len(single) > 700 and not any(row.flag & UNMAPPED for row in single)
 
 
-def test_alternatives_stay_with_their_rows_if_others_are_left_out(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_alternatives_stay_with_their_rows_if_others_are_left_out(capfd):
     every = rows_of(mapped("-h 5", capfd))
     kept = [row for row in every if row.flag & (UNMAPPED | MATE_UNMAPPED) != 12]
     assert sum("XA" in row.tags for row in kept) >= 3
     assert rows_of(mapped("--max-xa 5 --no-unal", capfd)) == kept
 
 
-def test_lines_are_added_to_the_header(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_lines_are_added_to_the_header(capfd, tmp_path):
     more = tmp_path / "more"
     more.write_text("@CO\tof a file\n@PG\tID:trim\tPN:trim\n")
     words = rf"-H '@CO\tfirst' -H {more} -R '@RG\tID:lane\tSM:s1\tPL:ILLUMINA'"
@@ -340,9 +328,7 @@ def test_lines_are_added_to_the_header(capfd: pytest.CaptureFixture[str], tmp_pa
         *("-ax sr", "-j", "-K 9 -v 1", "-v 2 --secondary no"),
     ],
 )
-def test_some_words_change_nothing(
-    words: str, usual: list[Row], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_some_words_change_nothing(words, usual, capfd):
     assert rows_of(mapped(words, capfd)) == usual
 
 
@@ -358,11 +344,11 @@ def test_some_words_change_nothing(
         ("-a", "-N all"),
     ],
 )
-def test_some_words_are_others(words: str, same: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_some_words_are_others(words, same, capfd):
     assert rows_of(mapped(words, capfd)) == rows_of(mapped(same, capfd))
 
 
-def test_levels_of_messages(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_levels_of_messages(capfd, tmp_path):
     out = str(tmp_path / "x.sam")
     told = []
     for level in "134":
@@ -372,7 +358,7 @@ def test_levels_of_messages(capfd: pytest.CaptureFixture[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("words", ["-h", "--help", "-h g.fa"])
-def test_help_is_help(words: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_is_help(words, capfd):
     assert main(["map", *words.split()]) == 0
     assert capfd.readouterr().out.startswith("Usage: mummergpu map")
 
@@ -398,9 +384,7 @@ def test_help_is_help(words: str, capfd: pytest.CaptureFixture[str]) -> None:
         ("--eqx --format cram", "--eqx: CRAM has no operations = and X"),
     ],
 )
-def test_what_is_refused_is_named(
-    words: str, told: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_what_is_refused_is_named(words, told, capfd, tmp_path):
     path = tmp_path / "x.bam"
     assert main(["map", "g.fa", "1.fq", "2.fq", *shlex.split(words), "-o", str(path)]) == 2
     captured = capfd.readouterr()
@@ -408,9 +392,7 @@ def test_what_is_refused_is_named(
     assert not path.exists()
 
 
-def test_alternative_contigs_are_refused_unless_all_are_alike(
-    usual: list[Row], capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_alternative_contigs_are_refused_unless_all_are_alike(usual, capfd, tmp_path):
     shutil.copy("g.fa", tmp_path)
     reference = tmp_path / "g.fa"
     (tmp_path / "g.fa.alt").write_text("h\t0\tg\t1\t60\t500M\t*\t0\t0\t*\t*\n")

@@ -28,16 +28,16 @@ class Match:
     length: int
 
     @property
-    def ends(self) -> tuple[int, int]:
+    def ends(self):
         return self.query_start + self.length, self.start + self.length
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     """Records with repeats, and reads of both strands with errors; some match nothing."""
     made = random.Random(4)
 
-    def bases(count: int) -> str:
+    def bases(count):
         return random_bases(made, count)
 
     repeat = bases(150)
@@ -66,16 +66,16 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(words: str, files: str = "r.fa q.fa") -> int:
+def run(words, files="r.fa q.fa"):
     return main([*files.split(), "-C", "-q", "-l", "15", *words.split()])
 
 
-def lengths_of(path: str) -> dict[str, int]:
+def lengths_of(path):
     with pysam.FastxFile(path) as file:
         return {one.name: len(one.sequence or "") for one in file}
 
 
-def mummer_matches(words: str = "-b") -> list[Match]:
+def mummer_matches(words="-b"):
     """The matches in MUMmer's text, in its order."""
     lengths = lengths_of("q.fa")
     assert run(f"{words} -F -o text.txt") == 0
@@ -94,7 +94,7 @@ def mummer_matches(words: str = "-b") -> list[Match]:
     return matches
 
 
-def paf_matches(path: str) -> list[Match]:
+def paf_matches(path):
     records, queries = lengths_of("r.fa"), lengths_of("q.fa")
     matches = []
     for line in Path(path).read_text().splitlines():
@@ -107,11 +107,11 @@ def paf_matches(path: str) -> list[Match]:
     return matches
 
 
-def bed_fields(path: str) -> list[list[str]]:
+def bed_fields(path):
     return [line.split("\t") for line in Path(path).read_text().splitlines()]
 
 
-def test_bedtools_finds_the_bases_of_bed(bedtools_binary: str) -> None:
+def test_bedtools_finds_the_bases_of_bed(bedtools_binary):
     assert run("-b -o x.bed") == 0
     words = [bedtools_binary, "getfasta", "-fi", "r.fa", "-bed", "x.bed", "-s", "-tab"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -123,7 +123,7 @@ def test_bedtools_finds_the_bases_of_bed(bedtools_binary: str) -> None:
     assert all(bases in queries[name] for bases, name in zip(found, names, strict=True))
 
 
-def alignment_of(row: pysam.AlignedSegment) -> Match:
+def alignment_of(row):
     assert row.cigartuples is not None
     clips = [0, 0]
     for place, (operation, count) in ((0, row.cigartuples[0]), (1, row.cigartuples[-1])):
@@ -141,12 +141,12 @@ def alignment_of(row: pysam.AlignedSegment) -> Match:
     )
 
 
-def rows_of(path: str) -> list[pysam.AlignedSegment]:
+def rows_of(path):
     with pysam.AlignmentFile(path) as file:
         return list(file)
 
 
-def test_samtools_finds_nothing_wrong_with_sam(samtools_binary: str) -> None:
+def test_samtools_finds_nothing_wrong_with_sam(samtools_binary):
     assert run(r"-b -o x.sam --read-group @RG\tID:g1\tSM:s1") == 0
     subprocess.run([samtools_binary, "quickcheck", "-v", "x.sam"], check=True)
     done = subprocess.run(
@@ -173,7 +173,7 @@ def test_samtools_finds_nothing_wrong_with_sam(samtools_binary: str) -> None:
 
 
 @pytest.mark.parametrize(("words", "most"), [("--primary-only", 1), ("--max-hits 3", 3)])
-def test_some_hits(words: str, most: int) -> None:
+def test_some_hits(words, most):
     assert run(f"-b -o x.sam {words}") == 0
     expected = mummer_matches()
     rows = [row for row in rows_of("x.sam") if not row.is_unmapped]
@@ -187,7 +187,7 @@ def test_some_hits(words: str, most: int) -> None:
     assert {row.query_name for row in rows} == {one.query for one in expected}
 
 
-def test_several_formats_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_several_formats_at_once(capfdbinary):
     assert run("-b -o x.paf -o x.bed -o x.txt -o x.sam -mum") == 0
     assert capfdbinary.readouterr().out == b""
     matches = paf_matches("x.paf")
@@ -209,7 +209,7 @@ def test_several_formats_at_once(capfdbinary: pytest.CaptureFixture[bytes]) -> N
         ("--max-hits 2 --primary-only -o x.sam", "--primary-only and --max-hits exclude each"),
     ],
 )
-def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage(words, message, capsys):
     assert run(words) == 2
     assert message in capsys.readouterr().err
 
@@ -223,9 +223,7 @@ def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str
         ("-o x.bed", "", "q", "r.fa: BED needs names, and record 1 has none"),
     ],
 )
-def test_what_a_format_cannot_hold(
-    words: str, record: str, query: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_format_cannot_hold(words, record, query, message, capsys):
     Path("r.fa").write_text(f">{record}\nACGTTGCATTGACCAGT\n")
     Path("q.fa").write_text(f">{query}\nACGTTGCATTGACCAGT\n")
     assert run(words) == 1

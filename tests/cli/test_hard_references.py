@@ -1,12 +1,9 @@
 """References of one repeated letter, of unknown bases, or of very many records: all is well."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +23,7 @@ MODES = {
 }
 
 
-def made(folder: Path, kind: str) -> list[str]:
+def made(folder, kind):
     """Write a reference and three reads; return the bases of its records."""
     chance = random.Random(5)
     records = {
@@ -44,7 +41,7 @@ def made(folder: Path, kind: str) -> list[str]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["letter", "unknown", "records"])
-def test_hard_references(tmp_path: Path, kind: str, mode: str) -> None:
+def test_hard_references(tmp_path, kind, mode):
     records = made(tmp_path, kind)
     queries = "r.fa" if mode == "align" and kind != "records" else "q.fa"
     name = {"map": "x.sam", "align": "x.paf"}.get(mode, "x.txt")

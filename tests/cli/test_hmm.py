@@ -1,7 +1,5 @@
 """The command ``hmm``: its formats, its inputs and its errors."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -34,20 +32,18 @@ hmm uniform { alphabet [6, 5, 4, 3, 2, 1]; startstate s; state any emits even;
 THROWS = "316664\n55\n12345666666666666666666666\n"
 
 
-def write(folder: Path, printed: str, throws: str = THROWS) -> list[str]:
+def write(folder, printed, throws=THROWS):
     program, sequences = folder / "casino.hmm", folder / "throws.txt"
     program.write_text(f"{CASINO} main() {{ cas = new casino() {printed} }}")
     sequences.write_text(throws)
     return ["hmm", "-q", str(program), str(sequences)]
 
 
-def rows(text: str) -> list[list[str]]:
+def rows(text):
     return [line.split("\t") for line in text.splitlines()]
 
 
-def test_the_table_has_a_line_for_each_sequence(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_has_a_line_for_each_sequence(tmp_path, capfd):
     words = write(tmp_path, "t = viterbi(cas); print t.score; print t.traceback; print t.score&;")
     assert main(words) == 0
     head, *found = rows(capfd.readouterr().out)
@@ -61,9 +57,7 @@ def test_the_table_has_a_line_for_each_sequence(
     assert fair.startswith("fair=-1.791759469,-3.634812233,") and loaded.startswith("loaded=-inf,")
 
 
-def test_every_format_has_the_same_values(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_every_format_has_the_same_values(tmp_path, capfd):
     parquet = pytest.importorskip("pyarrow.parquet")
     words = write(
         tmp_path,
@@ -95,9 +89,7 @@ def test_every_format_has_the_same_values(
     ]
 
 
-def test_bed_joins_the_states_of_a_family(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bed_joins_the_states_of_a_family(tmp_path, capfd):
     text = "hmm m { alphabet [A, C]; startstate s; emission a = [1, 0]; emission c = [0, 1];"
     text += " state in[1] emits a; state in[2] emits c; state out emits a; s -> in[1] 1;"
     text += " in[1] -> in[2] 0.9; in[2] -> in[1] 0.5; in[1] -> out 0.1; out -> out 0.5; }"
@@ -107,7 +99,7 @@ def test_bed_joins_the_states_of_a_family(
     assert capfd.readouterr().out == "x\t0\t7\tin\nx\t7\t9\tout\n"
 
 
-def test_log_odds_against_another_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_log_odds_against_another_model(tmp_path, capfd):
     words = write(tmp_path, "print forward(cas).score;")
     assert main(words) == 0
     plain = [float(row[1]) for row in rows(capfd.readouterr().out)[1:]]
@@ -120,9 +112,7 @@ def test_log_odds_against_another_model(tmp_path: Path, capfd: pytest.CaptureFix
     assert "--null: the program has casino, uniform, and no model 'no'" in capfd.readouterr().err
 
 
-def test_rows_of_probabilities_that_sum_to_more_than_1(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rows_of_probabilities_that_sum_to_more_than_1(tmp_path, capfd):
     """The paper's casino has a row of 1.00001."""
     words = write(tmp_path, "print forward(cas).score;")
     assert main(["hmm", *words[2:]]) == 0
@@ -137,9 +127,7 @@ def test_rows_of_probabilities_that_sum_to_more_than_1(
     assert capfd.readouterr() == ("", f"mummergpu: error: {said}")
 
 
-def test_log_odds_against_an_impossible_null(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_log_odds_against_an_impossible_null(tmp_path, capfd):
     """JSON has no infinity, and no program may fail to read a line."""
     one = "hmm one { alphabet [A, B]; startstate s; state n emits e; emission e = [1, 0]; "
     text = f"{one} s -> n 1; n -> n 1; }} {one.replace('one', 'both').replace('1, 0', '.5, .5')}"
@@ -163,9 +151,7 @@ SCORES = [
 
 
 @pytest.mark.parametrize("form", ["lines", "fasta", "fastq", "gzip", "stdin"])
-def test_sequences_come_in_every_form(
-    form: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sequences_come_in_every_form(form, tmp_path, capfd, monkeypatch):
     words = write(tmp_path, "print forward(cas).score;")
     throws = THROWS.split()
     text = {
@@ -197,16 +183,14 @@ BASES = """hmm m { alphabet [A, C, G, T]; startstate s; state a emits x; state b
 """
 
 
-def bases(folder: Path, sequences: bytes, printed: str = "forward(new m()).score") -> list[str]:
+def bases(folder, sequences, printed="forward(new m()).score"):
     """The words that print something of sequences of bases, behind the names."""
     (folder / "m.hmm").write_text(f"{BASES} main() {{ print {printed}; }}")
     (folder / "s.fa").write_bytes(sequences)
     return ["hmm", "-q", str(folder / "m.hmm"), str(folder / "s.fa")]
 
 
-def test_u_is_t_where_one_of_them_is_in_the_alphabet(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_u_is_t_where_one_of_them_is_in_the_alphabet(tmp_path, capfd):
     words = bases(tmp_path, b">r\nACGUu\n>d\nACGTt\n")
     for alphabet in ("[A, C, G, T]", "[A, C, G, U]", "[a, c, g, t]"):
         program = Path(words[2])
@@ -222,9 +206,7 @@ def test_u_is_t_where_one_of_them_is_in_the_alphabet(
     assert "the symbol 'U' at position 4" in capfd.readouterr().err
 
 
-def test_a_letter_stands_for_any_of_its_symbols(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_letter_stands_for_any_of_its_symbols(tmp_path, capfd):
     """The sum over all sequences that it may stand for."""
     words = bases(tmp_path, b">x\nANGr\n>y\nn\n")
     assert main(words) == 1
@@ -253,17 +235,13 @@ def test_a_letter_stands_for_any_of_its_symbols(
         ("R=AX", "'X' is not in the alphabet of 'm'"),
     ],
 )
-def test_letters_that_cannot_stand_for_symbols(
-    letter: str, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_letters_that_cannot_stand_for_symbols(letter, message, tmp_path, capfd):
     assert main([*bases(tmp_path, b">x\nAN\n"), "--any-letter", letter]) == 2
     out, err = capfd.readouterr()
     assert out == "" and message in err and "--any-letter" in err
 
 
-def test_a_wrong_symbol_is_told_before_anything_is_printed(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_symbol_is_told_before_anything_is_printed(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(SymbolFiles.__init__, "__defaults__", (16,))
     # Three threads read a file in pieces.
     for name, size in (("LEAST_BYTES", 1), ("PIECE_BYTES", 16), ("SAMPLE_BYTES", 16)):
@@ -281,9 +259,7 @@ def test_a_wrong_symbol_is_told_before_anything_is_printed(
     assert capfd.readouterr().out == ""
 
 
-def test_letters_beyond_ascii_in_names_go_through(
-    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_letters_beyond_ascii_in_names_go_through(tmp_path, capfdbinary):
     text = b">caf\xc3\xa9 one\nACGT\n>\xffb\nAC\n"
     for fastq in (False, True):
         own = b"@\xe9 x\nAC\n+\nII\n" if fastq else text
@@ -301,16 +277,12 @@ def test_letters_beyond_ascii_in_names_go_through(
 
 
 @pytest.mark.parametrize("text", FAULTS)
-def test_a_wrong_file_is_told_with_its_place(
-    text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_file_is_told_with_its_place(text, tmp_path, capfd):
     assert main(write(tmp_path, "print forward(cas).score;", text)) == 1
     assert f"throws.txt{FAULTS[text]}" in capfd.readouterr().err
 
 
-def test_a_wrong_program_is_told_with_its_place(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_program_is_told_with_its_place(tmp_path, capfd):
     assert main(write(tmp_path, "print forward(cas)")) == 1
     assert "casino.hmm:14:49: expected '.', found '}'" in capfd.readouterr().err
     assert main(write(tmp_path, "")) == 1
@@ -322,7 +294,7 @@ def test_a_wrong_program_is_told_with_its_place(
     assert "backend 'cuda'" in capfd.readouterr().err
 
 
-def test_impossible_sequences_and_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_impossible_sequences_and_none(tmp_path, capfd):
     printed = "print viterbi(cas).score; print viterbi(cas).traceback;"
     words = write(tmp_path, printed, ">a\n\n>b\n1\n")
     assert main([*words, "--json"]) == 0
@@ -334,9 +306,7 @@ def test_impossible_sequences_and_none(tmp_path: Path, capfd: pytest.CaptureFixt
     assert capfd.readouterr().out == "sequence\tviterbi(cas).traceback\n"
 
 
-def test_the_name_of_the_output_tells_its_format(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_name_of_the_output_tells_its_format(tmp_path, capfd):
     words = bases(tmp_path, b">x\nACGT\n", "viterbi(new m()).traceback")
     texts = {}
     for name in ("tsv", "json", "bed"):

@@ -1,7 +1,5 @@
 """The commands ``hmmsearch`` and ``hmmscan`` beside HMMER's own."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -12,7 +10,6 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -46,11 +43,11 @@ VERBS = ("hmmsearch", "hmmscan")
 
 
 @pytest.fixture(scope="module")
-def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def inputs(tmp_path_factory):
     return write_input(tmp_path_factory.mktemp("hmmer"))
 
 
-def ours(verb: str, folder: Path, *words: str | Path, threads: int = 2) -> dict[str, bytes]:
+def ours(verb, folder, *words, threads=2):
     kinds = [*TABLES, *(["alignment"] if verb == "hmmsearch" else [])]
     files = {kind: folder / f"ours.{kind}" for kind in kinds}
     options = [text for kind, path in files.items() for text in (option_of(kind), str(path))]
@@ -58,7 +55,7 @@ def ours(verb: str, folder: Path, *words: str | Path, threads: int = 2) -> dict[
     return {kind: path.read_bytes() for kind, path in files.items()}
 
 
-def assert_equal(verb: str, folder: Path, *words: str | Path) -> None:
+def assert_equal(verb, folder, *words):
     theirs, found = hmmer(verb, folder, *words), ours(verb, folder, *words)
     for kind, text in theirs.items():
         assert rows(found[kind]) == rows(text), kind
@@ -66,17 +63,13 @@ def assert_equal(verb: str, folder: Path, *words: str | Path) -> None:
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_searches_equal_those_of_hmmer(
-    options: str, inputs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_searches_equal_those_of_hmmer(options, inputs, tmp_path):
     need_hmmer()
     assert_equal("hmmsearch", tmp_path, *options.split(), *inputs)
 
 
 @pytest.mark.parametrize("options", ["", *OPTIONS[2:4], "-Z 1e6", "--domZ 500", "--nobias"])
-def test_scans_equal_those_of_hmmer(
-    options: str, inputs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_scans_equal_those_of_hmmer(options, inputs, tmp_path):
     need_hmmer()
     profiles, proteins = inputs
     if not profiles.with_suffix(".hmm.h3m").exists():
@@ -85,9 +78,7 @@ def test_scans_equal_those_of_hmmer(
 
 
 @pytest.mark.parametrize("option", ["--cut_ga", "--cut_nc", "--cut_tc"])
-def test_cutoffs_of_profiles(
-    option: str, inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_cutoffs_of_profiles(option, inputs, tmp_path, capfd):
     need_hmmer()
     profiles, proteins = inputs
     assert_equal("hmmsearch", tmp_path, option, profiles.with_name("cut.hmm"), proteins)
@@ -107,9 +98,7 @@ def test_cutoffs_of_profiles(
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
-def test_threads_and_pressed_files_change_nothing(
-    verb: str, inputs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_threads_and_pressed_files_change_nothing(verb, inputs, tmp_path):
     profiles, proteins = inputs
     expected = ours(verb, tmp_path, profiles, proteins, threads=1)
     packed = tmp_path / "p.hmm.bz2", tmp_path / "s.faa.gz"
@@ -122,9 +111,7 @@ def test_threads_and_pressed_files_change_nothing(
         }
 
 
-def test_words_of_hmmer_that_scripts_have(
-    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_words_of_hmmer_that_scripts_have(inputs, tmp_path, capfd):
     expected = ours("hmmscan", tmp_path, *inputs)["tblout"]
     assert main(["hmmsearch", "-q", "--tformat", "daemon", *map(str, inputs)]) == 2
     assert "'daemon' is not one of" in capfd.readouterr().err
@@ -136,7 +123,7 @@ def test_words_of_hmmer_that_scripts_have(
         assert "--cpu" in capfd.readouterr().err
 
 
-def uniprot_text(name: str, accession: str, residues: str) -> str:
+def uniprot_text(name, accession, residues):
     lines = [residues[at : at + 60] for at in range(0, len(residues), 60)]
     accessions = f"AC   {accession}; Q2;\nAC   Q3;\n" if accession else ""
     body = "".join(f"     {line[:10]} {line[10:]}\n" for line in lines)
@@ -146,7 +133,7 @@ def uniprot_text(name: str, accession: str, residues: str) -> str:
     )
 
 
-def genbank_text(name: str, accession: str, residues: str) -> str:
+def genbank_text(name, accession, residues):
     version = f"VERSION     {accession}\n" if accession else ""
     return (
         f"LOCUS       {name}  9 aa\nDEFINITION  some\n            more.\n{version}"
@@ -154,7 +141,7 @@ def genbank_text(name: str, accession: str, residues: str) -> str:
     )
 
 
-def stockholm_text(name: str, accession: str, residues: str) -> str:
+def stockholm_text(name, accession, residues):
     words = f"#=GS {name} AC {accession}\n" if accession else ""
     row = f"{name} ..{residues[:9]}--{residues[9:]}"
     return f"# STOCKHOLM 1.0\n{words}#=GS {name} DE one of some\n\n{row}\n//\n"
@@ -164,9 +151,7 @@ OTHER_TEXTS = {"uniprot": uniprot_text, "genbank": genbank_text, "stockholm": st
 
 
 @pytest.mark.parametrize("kind", OTHER_TEXTS)
-def test_proteins_in_other_formats_than_fasta(
-    kind: str, inputs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_proteins_in_other_formats_than_fasta(kind, inputs, tmp_path, monkeypatch):
     need_hmmer()
     profiles, proteins = inputs
     if not profiles.with_suffix(".hmm.h3m").exists():
@@ -209,14 +194,7 @@ def test_proteins_in_other_formats_than_fasta(
         (uniprot_text("a", "", "ACDE" * 25_001), "--long-proteins error", ":1: 100,004 residues"),
     ],
 )
-def test_what_is_wrong_with_other_formats_is_told(
-    text: str,
-    words: str,
-    message: str,
-    inputs: tuple[Path, Path],
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_what_is_wrong_with_other_formats_is_told(text, words, message, inputs, tmp_path, capfd):
     (tmp_path / "p.dat").write_text(text)
     given = ["hmmsearch", "-q", *words.split(), str(inputs[0]), str(tmp_path / "p.dat")]
     assert main(given) in (1, 2)
@@ -225,9 +203,7 @@ def test_what_is_wrong_with_other_formats_is_told(
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
-def test_sequences_of_marks_alone_are_compared_with_no_profile(
-    verb: str, inputs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_sequences_of_marks_alone_are_compared_with_no_profile(verb, inputs, tmp_path):
     """HMMER stops at them if its filters let them pass."""
     records = inputs[1].read_text().split(">")[1:20]
     found = []
@@ -239,7 +215,7 @@ def test_sequences_of_marks_alone_are_compared_with_no_profile(
     assert found[0] == found[1] and len(found[0]["domtblout"]) > 5
 
 
-def write_odd_bytes(folder: Path) -> tuple[Path, Path]:
+def write_odd_bytes(folder):
     """Write a profile and proteins that differ in bytes that are not UTF-8, in all their words."""
     data = data_folder()
     profile, proteins = folder / "odd.hmm", folder / "odd.faa"
@@ -253,7 +229,7 @@ def write_odd_bytes(folder: Path) -> tuple[Path, Path]:
     return profile, proteins
 
 
-def test_words_of_any_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_words_of_any_bytes(tmp_path, capfd):
     need_hmmer()
     files = write_odd_bytes(tmp_path)
     assert_equal("hmmsearch", tmp_path, *files)
@@ -265,9 +241,7 @@ def test_words_of_any_bytes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert_refused(message, tmp_path, capfd, "--cut_ga", broken, files[1])
 
 
-def test_sequences_that_no_path_emits_are_left_out(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_sequences_that_no_path_emits_are_left_out(tmp_path, capfd):
     """HMMER stops at them if no filter does before."""
     need_hmmer()
     alignment, profiles = tmp_path / "a.sto", tmp_path / "p.hmm"
@@ -302,9 +276,7 @@ def test_sequences_that_no_path_emits_are_left_out(
             assert error.count("left out") == 4 and text in error
 
 
-def test_alignments_are_without_sequences_that_have_gaps(
-    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_alignments_are_without_sequences_that_have_gaps(inputs, tmp_path, capfd):
     """HMMER stops at them."""
     profile, proteins = inputs[0].with_name("cut.hmm"), tmp_path / "s.faa"
     expected = ours("hmmsearch", tmp_path, profile, inputs[1])
@@ -325,7 +297,7 @@ def test_alignments_are_without_sequences_that_have_gaps(
         assert text_told in capfd.readouterr().err
 
 
-def test_pipes(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_pipes(inputs, tmp_path):
     profiles, proteins = inputs
     found = ours("hmmsearch", tmp_path, profiles, proteins)["tblout"]
     command = [sys.executable, "-m", "mummergpu", "hmmsearch", "-q", str(profiles), "-"]
@@ -345,9 +317,7 @@ BAD_SEQUENCES = {
 }
 
 
-def assert_refused(
-    message: str, folder: Path, capfd: pytest.CaptureFixture[str], *words: str | Path
-) -> None:
+def assert_refused(message, folder, capfd, *words):
     for verb in ("hmmsearch", "hmmscan"):
         tables = {f"--{kind}": folder / f"bad.{kind}" for kind in TABLES}
         options = [str(word) for option in tables.items() for word in option]
@@ -358,18 +328,14 @@ def assert_refused(
 
 
 @pytest.mark.parametrize("what", BAD_SEQUENCES)
-def test_bad_sequences(
-    what: str, inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_sequences(what, inputs, tmp_path, capfd):
     text, message = BAD_SEQUENCES[what]
     bad = tmp_path / "s.faa"
     bad.write_text(text)
     assert_refused(message, tmp_path, capfd, inputs[0], bad)
 
 
-def test_rules_of_translation_need_it(
-    inputs: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_rules_of_translation_need_it(inputs, capfd):
     for words in (["--code", "4"], ["--min-orf", "30"], ["--strand", "plus"]):
         assert main(["hmmsearch", *words, *map(str, inputs)]) == 2
         assert f"{words[0]}: it is of use with translate only" in capfd.readouterr().err
@@ -377,9 +343,7 @@ def test_rules_of_translation_need_it(
     assert "--code: 99 is not the number of a genetic code" in capfd.readouterr().err
 
 
-def test_bam_of_proteins_and_proteins_to_translate(
-    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bam_of_proteins_and_proteins_to_translate(inputs, tmp_path, capfd):
     pysam = pytest.importorskip("pysam")
     bam = tmp_path / "s.bam"
     pysam.AlignmentFile(str(bam), "wb", header={"HD": {"VN": "1.6"}}).close()
@@ -388,7 +352,7 @@ def test_bam_of_proteins_and_proteins_to_translate(
     assert_refused(message, tmp_path, capfd, "--translate", *inputs)
 
 
-def bad_profiles() -> dict[str, tuple[str, str]]:
+def bad_profiles():
     """Return texts that are no valid profiles, and what is said of them."""
     folder = data_folder() / "hmms/txt"
     names = ("PF02826", "RREFam", "RF00001", "Thioesterase")
@@ -447,9 +411,7 @@ def bad_profiles() -> dict[str, tuple[str, str]]:
         *("no letters", "nan", "infinite", "nan in COMPO", "odd STATS", "no consensus"),
     ],
 )
-def test_bad_profiles(
-    what: str, inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_profiles(what, inputs, tmp_path, capfd):
     text, message = bad_profiles()[what]
     bad = tmp_path / "p.hmm"
     bad.write_text(text)
@@ -459,9 +421,7 @@ def test_bad_profiles(
     assert_refused(message.replace("p.hmm", "p.hmm.gz"), tmp_path, capfd, packed, inputs[1])
 
 
-def test_pressed_files_that_are_cut_or_stale(
-    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_pressed_files_that_are_cut_or_stale(inputs, tmp_path, capfd):
     pyhmmer = pytest.importorskip("pyhmmer")
     folder = data_folder() / "hmms/txt"
     text, path = (folder / "RREFam.hmm").read_text(), tmp_path / "p.hmm"
@@ -488,7 +448,7 @@ def test_pressed_files_that_are_cut_or_stale(
     assert_refused("p.hmm.h3m: profile 2 cannot be read", tmp_path, capfd, path, inputs[1])
 
 
-def test_parquet_has_the_domains(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+def test_parquet_has_the_domains(inputs, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path, table = tmp_path / "hits.parquet", tmp_path / "table"
     files = ["--parquet", str(path), "--domtblout", str(table), *map(str, inputs)]
@@ -504,7 +464,7 @@ def test_parquet_has_the_domains(inputs: tuple[Path, Path], tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
-def nucleotides(inputs: tuple[Path, Path]) -> Path:
+def nucleotides(inputs):
     """Write contigs that code for the proteins, on both strands, among noise."""
     random = Random(3)
     codons = {residue: codon for codon, residue in zip(CODONS, GENETIC_CODE, strict=True)}
@@ -523,8 +483,8 @@ def nucleotides(inputs: tuple[Path, Path]) -> Path:
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
 def test_translated_searches_equal_those_of_translated_sequences(
-    verb: str, inputs: tuple[Path, Path], nucleotides: Path, tmp_path: Path
-) -> None:
+    verb, inputs, nucleotides, tmp_path
+):
     need_hmmer()
     profiles, orfs = inputs[0], tmp_path / "orfs.faa"
     with orfs.open("w") as file:
@@ -544,9 +504,7 @@ def test_translated_searches_equal_those_of_translated_sequences(
     assert len(rows(theirs["domtblout"])) > 5
 
 
-def test_domains_have_places_on_the_nucleotides(
-    inputs: tuple[Path, Path], nucleotides: Path, tmp_path: Path
-) -> None:
+def test_domains_have_places_on_the_nucleotides(inputs, nucleotides, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     records = dict(record.split("\n")[:2] for record in nucleotides.read_text().split(">")[1:])
     contigs = {name.split()[0]: bases for name, bases in records.items()}
@@ -573,9 +531,7 @@ def test_domains_have_places_on_the_nucleotides(
 
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
-def test_reports_count_what_the_tables_have(
-    verb: str, inputs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_reports_count_what_the_tables_have(verb, inputs, tmp_path):
     files = {kind: tmp_path / kind for kind in ("tblout", "domtblout", "stats")}
     sample = tmp_path / "sample_mqc.json"
     words = [text for kind, path in files.items() for text in (f"--{kind}", str(path))]
@@ -603,9 +559,7 @@ def test_reports_count_what_the_tables_have(
     assert (shown["profiles"], shown["profile_hits"]) == (counts["profiles"], len(targets))
 
 
-def test_words_as_hmmer_takes_and_refuses_them(
-    inputs: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_words_as_hmmer_takes_and_refuses_them(inputs, tmp_path, capfd):
     need_hmmer()
     for words in ("-E inf", "-T -inf --domT -inf", "--F1 0", "--F3 0", "--F2 -1", "--incE=inf"):
         tables = []
@@ -638,7 +592,7 @@ def test_words_as_hmmer_takes_and_refuses_them(
     assert rows(text.read_bytes()) == rows(table.read_bytes()) != [b""]
 
 
-def test_options_that_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:
+def test_options_that_exclude_each_other(capfd):
     for words in ("-E 1 -T 1", "--cut_ga --domT 3", "--max --F1 1"):
         assert main(["hmmsearch", *words.split(), "p.hmm", "s.faa"]) == 2
         assert "exclude each other" in capfd.readouterr().err

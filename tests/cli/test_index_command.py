@@ -1,12 +1,9 @@
 """The command ``index``, and index files in the place of references."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
 import random
-from pathlib import Path
 
 import pytest
 from helpers.sequences import random_bases, reverse_complement
@@ -24,7 +21,7 @@ INDEXES = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A folder with a reference of several records, reads of it, and indexes of all kinds."""
     folder = tmp_path_factory.mktemp("made")
     some = random.Random(8)
@@ -46,17 +43,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(made, monkeypatch):
     monkeypatch.chdir(made)
 
 
-def output_of(words: str, capfd: pytest.CaptureFixture[str]) -> str:
+def output_of(words, capfd):
     capfd.readouterr()
     assert main(words.split()) == 0
     return capfd.readouterr().out
 
 
-def error_of(words: str, code: int, capfd: pytest.CaptureFixture[str]) -> str:
+def error_of(words, code, capfd):
     capfd.readouterr()
     assert main(words.split()) == code
     err = capfd.readouterr().err
@@ -65,31 +62,25 @@ def error_of(words: str, code: int, capfd: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("name", INDEXES)
 @pytest.mark.parametrize("words", ["-l 12", "-b -l 20", "-b -l 31 -c -s -L", "-r -l 60 -mum -F"])
-def test_an_index_stands_in_for_its_reference(
-    name: str, words: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_stands_in_for_its_reference(name, words, capfd):
     expected = output_of(f"-C -q {words} r.fa q.fa", capfd)
     assert expected.count("\n") > 20
     assert output_of(f"-C -q {words} {name} q.fa", capfd) == expected
 
 
 @pytest.mark.parametrize("name", ["tree.mgi", "pages.mgi"])
-def test_trees_serve_shorter_matches_too(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_trees_serve_shorter_matches_too(name, capfd):
     expected = output_of("-C -q -b -l 7 r.fa q.fa", capfd)
     assert output_of(f"-C -q -b -l 7 {name} q.fa", capfd) == expected
 
 
 @pytest.mark.parametrize("name", ["parts.mgi", "pages.mgi"])
-def test_pages_that_do_not_fit_are_searched_in_groups(
-    name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_that_do_not_fit_are_searched_in_groups(name, capfd):
     expected = output_of("-C -q -b -l 15 r.fa q.fa", capfd)
     assert output_of(f"-C -q -b -l 15 --max-memory 1 {name} q.fa", capfd) == expected
 
 
-def test_an_index_is_known_by_its_content(
-    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_is_known_by_its_content(made, tmp_path, capfd):
     odd = tmp_path / "genome.fa"
     odd.write_bytes((made / "kmer.mgi").read_bytes())
     expected = output_of("-C -q r.fa q.fa", capfd)
@@ -108,7 +99,7 @@ def test_an_index_is_known_by_its_content(
         "--page-size 900 parts.mgi",
     ],
 )
-def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_options_may_say_what_the_index_has(words, capfd):
     assert output_of(f"-C -q {words} q.fa", capfd) == output_of("-C -q r.fa q.fa", capfd)
 
 
@@ -131,13 +122,11 @@ def test_options_may_say_what_the_index_has(words: str, capfd: pytest.CaptureFix
         ("-o kmer.mgi kmer.mgi", "--output: 'kmer.mgi' is also an input"),
     ],
 )
-def test_options_for_another_index_are_refused(
-    words: str, message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_options_for_another_index_are_refused(words, message, capfd):
     assert error_of(f"-C -q {words} q.fa", 2, capfd).startswith(message)
 
 
-def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_info_tells_what_tables_are_there(made, capfd):
     told = dict(
         line.split(maxsplit=1)
         for line in output_of("index --info parts.mgi", capfd)
@@ -159,7 +148,7 @@ def test_info_tells_what_tables_are_there(made: Path, capfd: pytest.CaptureFixtu
     assert "policy" not in told
 
 
-def test_info_tells_what_trees_are_there(capfd: pytest.CaptureFixture[str]) -> None:
+def test_info_tells_what_trees_are_there(capfd):
     told = output_of("index --info pages.mgi", capfd).splitlines()
     assert [line.split()[-1] for line in told if line.startswith("policy")] == ["Tn"]
     assert [line.split()[-2] for line in told if line.startswith("overlap")] == ["11"]
@@ -167,7 +156,7 @@ def test_info_tells_what_trees_are_there(capfd: pytest.CaptureFixture[str]) -> N
     assert not [line for line in told if "k-mer" in line]
 
 
-def test_check_reads_all(made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_check_reads_all(made, tmp_path, capfd):
     assert output_of("index --check wide.mgi", capfd) == "wide.mgi is as it was written\n"
     told = output_of("index --info --check wide.mgi", capfd)
     assert told.startswith("file ") and told.endswith("is as it was written\n")
@@ -195,7 +184,7 @@ COMMON_KEYS = {
 }
 
 
-def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_info_as_json_tells_records(made, capfd):
     told = json.loads(output_of("index --info --json parts.mgi", capfd))
     assert set(told) == COMMON_KEYS
     assert told["records"] == [
@@ -217,7 +206,7 @@ def test_info_as_json_tells_records(made: Path, capfd: pytest.CaptureFixture[str
         assert told[name] is None
 
 
-def test_info_as_json_tells_trees(capfd: pytest.CaptureFixture[str]) -> None:
+def test_info_as_json_tells_trees(capfd):
     told = json.loads(output_of("index --info --json wide.mgi", capfd))
     assert set(told) == COMMON_KEYS
     assert (told["search"], told["kmer_length"], told["overlap"]) == ("tree", None, 11)
@@ -225,7 +214,7 @@ def test_info_as_json_tells_trees(capfd: pytest.CaptureFixture[str]) -> None:
     assert f"{told['node_count']:,}" in output_of("index --info wide.mgi", capfd)
 
 
-def test_names_that_are_no_text_are_json(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_names_that_are_no_text_are_json(tmp_path, capfd):
     (tmp_path / "r.fa").write_bytes(b'>caf\xc3\xa9\nACGTACGTACGTACGT\n>\xff"\nACGT\n')
     output_of(f"index -q {tmp_path}/r.fa -o {tmp_path}/r.mgi -l 12", capfd)
     told = output_of(f"index --info --json {tmp_path}/r.mgi", capfd)
@@ -234,9 +223,7 @@ def test_names_that_are_no_text_are_json(tmp_path: Path, capfd: pytest.CaptureFi
     assert names == ["caf\u00e9", '\udcff"']
 
 
-def test_check_compares_with_a_reference(
-    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_check_compares_with_a_reference(made, tmp_path, capfd):
     packed = tmp_path / "r.fa.gz"
     # All names are in lower case, and whether bases are makes no difference.
     packed.write_bytes(gzip.compress((made / "r.fa").read_bytes().lower()))
@@ -257,9 +244,7 @@ def test_check_compares_with_a_reference(
         ("N" * 40, "N" * 39 + "A", "record 'two' differs from its base 340 on"),
     ],
 )
-def test_check_names_the_first_difference(
-    old: str, new: str, message: str, made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_check_names_the_first_difference(old, new, message, made, tmp_path, capfd):
     other = tmp_path / "other.fa"
     text = (made / "r.fa").read_text()
     assert text.count(old) == 1
@@ -269,9 +254,7 @@ def test_check_names_the_first_difference(
 
 
 @pytest.mark.parametrize("name", ["parts.mgi", "wide.mgi"])
-def test_a_run_verifies_an_index_first(
-    name: str, made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_verifies_an_index_first(name, made, tmp_path, capfd):
     expected = output_of(f"-C -q -l 12 {name} q.fa", capfd)
     assert output_of(f"-C -q --verify -l 12 {name} q.fa", capfd) == expected
     damaged = tmp_path / "damaged.mgi"
@@ -287,7 +270,7 @@ def test_a_run_verifies_an_index_first(
     assert not (tmp_path / "out").exists()
 
 
-def test_only_an_index_can_be_verified(capfd: pytest.CaptureFixture[str]) -> None:
+def test_only_an_index_can_be_verified(capfd):
     message = error_of("-C -q --verify r.fa q.fa", 2, capfd)
     assert message == "--verify: 'r.fa' is not an index file"
 
@@ -324,15 +307,13 @@ def test_only_an_index_can_be_verified(capfd: pytest.CaptureFixture[str]) -> Non
         ("r.fa tree.mgi", 1, "tree.mgi:1: binary data, but not FASTA"),
     ],
 )
-def test_wrong_usage_of_indexes(
-    words: str, code: int, message: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_usage_of_indexes(words, code, message, capfd):
     before = sorted(os.listdir())
     assert message in error_of(words, code, capfd)
     assert sorted(os.listdir()) == before
 
 
-def test_a_damaged_index_ends_a_run(made: Path, tmp_path: Path) -> None:
+def test_a_damaged_index_ends_a_run(made, tmp_path):
     short = tmp_path / "short.mgi"
     short.write_bytes((made / "tree.mgi").read_bytes()[:5000])
     output = tmp_path / "out"
@@ -340,9 +321,7 @@ def test_a_damaged_index_ends_a_run(made: Path, tmp_path: Path) -> None:
     assert not output.exists()
 
 
-def test_an_index_can_be_made_of_standard_input_and_gzip(
-    made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_can_be_made_of_standard_input_and_gzip(made, tmp_path, capfd):
     packed = tmp_path / "r.fa.gz"
     packed.write_bytes(gzip.compress((made / "r.fa").read_bytes()))
     output_of(f"index -v {packed} -o {tmp_path}/gz.mgi -l 12", capfd)
@@ -353,7 +332,7 @@ def test_an_index_can_be_made_of_standard_input_and_gzip(
     assert digests[0] == digests[1]
 
 
-def test_help_tells_of_the_command(capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_tells_of_the_command(capfd):
     assert "mummergpu index" in output_of("--help", capfd)
     told = output_of("index --help", capfd)
     assert told.startswith("Usage: mummergpu index [OPTIONS] FILE")

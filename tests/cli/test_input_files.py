@@ -1,7 +1,5 @@
 """Input files on the command line: what is told of them, and what is taken all the same."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess
@@ -13,7 +11,6 @@ from helpers.compressions import OTHERS, PACKERS
 from helpers.containers import bgzf, write_alignments
 
 from mummergpu.cli.main import main
-from mummergpu.input.bytes.formats import Compression
 
 BASES = "".join(random.Random(1).choices("ACGT", k=500))
 PROTEIN = "MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
@@ -22,7 +19,7 @@ ROW = b"> q\n     101         1        40\n"
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inside(tmp_path, monkeypatch):
     """Runs each test in a folder of its own, with a reference and a read."""
     (tmp_path / "r.fa").write_text(f">c1\n{BASES}\n")
     (tmp_path / "q.fa").write_text(f">q\n{READ}\n")
@@ -31,7 +28,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(words: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, bytes, list[str]]:
+def run(words, capfd):
     """Run the command; return its exit code, its output, and what it says."""
     Path("out").unlink(missing_ok=True)
     code = main([*words.split(), "-o", "out"])
@@ -39,7 +36,7 @@ def run(words: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, bytes, list
     return code, Path("out").read_bytes() if Path("out").exists() else b"", lines
 
 
-def test_no_reads_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_reads_is_no_error(capfd):
     warning = "mummergpu: warning: empty.fq: no reads"
     assert run("r.fa empty.fq", capfd) == (0, b"", [warning])
     assert run("r.fa empty.fq -q", capfd) == (0, b"", [])
@@ -48,7 +45,7 @@ def test_no_reads_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
     assert run(f"r.fa q.fa empty.fq {several_passes}", capfd) == (0, ROW, [warning])
 
 
-def test_no_reads_is_an_error_where_that_is_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+def test_no_reads_is_an_error_where_that_is_asked_for(capfd):
     error = "mummergpu: error: empty.fq: the file is empty"
     assert run("r.fa q.fa empty.fq --no-empty", capfd) == (1, b"", [error])
     Path("header.sam").write_text("@HD\tVN:1.6\n")
@@ -57,16 +54,14 @@ def test_no_reads_is_an_error_where_that_is_asked_for(capfd: pytest.CaptureFixtu
     assert run("r.fa q.fa --no-empty", capfd) == (0, ROW, [])
 
 
-def test_empty_references_and_failed_downloads_are_errors(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_empty_references_and_failed_downloads_are_errors(capfd):
     Path("empty.fq.gz").touch()
     for words, name in (("r.fa empty.fq.gz", "empty.fq.gz"), ("empty.fq q.fa", "empty.fq")):
         error = f"mummergpu: error: {name}: the file is empty"
         assert run(words, capfd) == (1, b"", [error])
 
 
-def test_rna_matches_dna(capfd: pytest.CaptureFixture[str]) -> None:
+def test_rna_matches_dna(capfd):
     Path("r_rna.fa").write_text(f">c1\n{BASES.replace('T', 'U')}\n")
     Path("q_rna.fa").write_text(f">q\n{READ.lower().replace('t', 'u')}\n")
     for search in ("kmer", "tree"):
@@ -76,7 +71,7 @@ def test_rna_matches_dna(capfd: pytest.CaptureFixture[str]) -> None:
                 assert run(words, capfd) == (0, ROW, [])
 
 
-def test_protein_is_refused_unless_it_is_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+def test_protein_is_refused_unless_it_is_asked_for(capfd):
     Path("p.fa").write_text(f">c1\n{BASES}\n>p\n{PROTEIN}\n")
     for words in ("p.fa q.fa", "r.fa p.fa"):
         code, rows, lines = run(words, capfd)
@@ -94,7 +89,7 @@ def test_protein_is_refused_unless_it_is_asked_for(capfd: pytest.CaptureFixture[
     assert run("p.mgi q.fa", capfd) == (0, rows, [])
 
 
-def test_bgzf_without_its_end_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+def test_bgzf_without_its_end_is_refused(capfd):
     for name, other in (("r.fa", "x.gz q.fa"), ("q.fa", "r.fa x.gz")):
         content = bgzf(Path(name).read_bytes(), 60)
         Path("x.gz").write_bytes(content)
@@ -105,7 +100,7 @@ def test_bgzf_without_its_end_is_refused(capfd: pytest.CaptureFixture[str]) -> N
         assert lines[0].startswith("mummergpu: error: x.gz: the compressed data lack bgzf's empty")
 
 
-def spawn(words: str, content: bytes = b"", **environment: str) -> tuple[int, bytes, bytes]:
+def spawn(words, content=b"", **environment):
     done = subprocess.run(
         [sys.executable, "-m", "mummergpu", *words.split(), "--backend", "cpu"],
         input=content,
@@ -116,7 +111,7 @@ def spawn(words: str, content: bytes = b"", **environment: str) -> tuple[int, by
     return done.returncode, done.stdout, done.stderr
 
 
-def test_nothing_that_htslib_says_stands_beside_our_line(inside: Path) -> None:
+def test_nothing_that_htslib_says_stands_beside_our_line(inside):
     """Damage of which htslib, pysam or the interpreter would write to standard error."""
     reference = inside / "other.fa"
     reference.write_text(f">c1\n{BASES}\n")
@@ -144,9 +139,7 @@ def test_nothing_that_htslib_says_stands_beside_our_line(inside: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.value)
-def test_files_are_compressed_in_many_ways(
-    kind: Compression, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_files_are_compressed_in_many_ways(kind, capfd):
     for name in ("r.fa", "q.fa"):
         Path(f"{name}.packed").write_bytes(PACKERS[kind](Path(name).read_bytes()))
     for words in ("r.fa q.fa.packed", "r.fa.packed q.fa", "r.fa.packed q.fa.packed -t 4"):
@@ -156,9 +149,7 @@ def test_files_are_compressed_in_many_ways(
     assert run("r.fa q.fa.packed", capfd) == (1, b"", [error])
 
 
-def test_a_library_that_is_missing_is_told_with_the_file_and_what_installs_it(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_is_missing_is_told_with_the_file_and_what_installs_it(capfd, monkeypatch):
     for name in ("compression", "compression.zstd", "zstandard"):
         monkeypatch.setitem(sys.modules, name, None)
     Path("q.fa.zst").write_bytes(b"\x28\xb5\x2f\xfd and more")

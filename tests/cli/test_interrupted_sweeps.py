@@ -1,7 +1,5 @@
 """Sweeps that are killed or interrupted, and go on; two at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -27,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 class Sweeping:
     """A sweep in a process of its own, in the middle of its runs."""
 
-    def __init__(self, folder: Path, words: str, lines: int) -> None:
+    def __init__(self, folder, words, lines):
         command = [sys.executable, "-m", "mummergpu", "sweep", "-C", "-o", str(folder)]
         self.folder = folder
         self.process = subprocess.Popen(
@@ -43,11 +41,11 @@ class Sweeping:
             assert self.process.poll() is None and time.monotonic() < until
             time.sleep(0.005)
 
-    def count(self) -> int:
+    def count(self):
         path = self.folder / RUNS_FILE
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
-    def end_by(self, number: signal.Signals) -> tuple[int, bytes]:
+    def end_by(self, number):
         """Send a signal; return the exit code and what was said."""
         self.process.send_signal(number)
         _, err = self.process.communicate(timeout=60)
@@ -57,7 +55,7 @@ class Sweeping:
 LONG = "r.fa q.fa -t 2 -q --runs 40 --repeat-control 60"
 
 
-def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
+def test_a_sweep_that_was_killed_goes_on(tmp_path):
     lines = 1
     for _ in range(3):
         sweeping = Sweeping(tmp_path, LONG, lines)
@@ -75,7 +73,7 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [RUNS_FILE, SETUP_FILE]
 
 
-def test_a_sweep_that_went_on_is_reported(browser_binary: str, tmp_path: Path) -> None:
+def test_a_sweep_that_went_on_is_reported(browser_binary, tmp_path):
     """From a reference and reads to a page in a browser, with a kill on the way."""
     folder = tmp_path / "study"
     words = "r.fa q.fa -t 2 -q --runs 6 --repeat-control 9"
@@ -88,7 +86,7 @@ def test_a_sweep_that_went_on_is_reported(browser_binary: str, tmp_path: Path) -
     assert seen.document.count("data:image/svg+xml") > 5
 
 
-def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
+def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path):
     sweeping = Sweeping(tmp_path, LONG, 10)
     code, err = sweeping.end_by(signal.SIGINT)
     assert (code, err) == (130, b"mummergpu: interrupted\n")
@@ -99,9 +97,7 @@ def test_an_interrupt_is_one_line_and_loses_nothing(tmp_path: Path) -> None:
     assert planned_in(tmp_path) == wanted(ALL, 40, 60)
 
 
-def test_two_sweeps_do_not_write_to_one_folder(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_two_sweeps_do_not_write_to_one_folder(tmp_path, capfd):
     sweeping = Sweeping(tmp_path, LONG.replace("40", "4000"), 3)
     try:
         told = error_of(f"-C -o {tmp_path} {LONG}", 1, capfd)

@@ -1,7 +1,5 @@
 """The tag XA of the command ``map``: other places that are nearly as good, as from bwa mem."""
 
-from __future__ import annotations
-
 import random
 import re
 import shlex
@@ -14,7 +12,6 @@ from helpers.repeat_reads import (
     PAIRS,
     REVERSE,
     SECONDARY,
-    Row,
     changed_bases,
     edits_and_score,
     is_secondary,
@@ -40,7 +37,7 @@ Interval = tuple[int, int]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Pairs of a genome with repeats of few and of many copies, and reads of two parts.
 
     A third record has sequences that occur two to six times.
@@ -82,11 +79,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def part_of_read(row: Row) -> Interval:
+def part_of_read(row):
     """The bases of the read that a row aligns, on the read's own strand."""
     operations = re.findall(r"(\d+)([MIDSH])", row[5])
     before, after = (
@@ -96,18 +93,18 @@ def part_of_read(row: Row) -> Interval:
     return (after, length - before) if int(row[1]) & REVERSE else (before, length - after)
 
 
-def shared(one: Interval, other: Interval) -> int:
+def shared(one, other):
     return min(one[1], other[1]) - max(one[0], other[0])
 
 
-def place_of(row: Row) -> str:
+def place_of(row):
     strand = "-" if int(row[1]) & REVERSE else "+"
     return f"{row[2]},{strand}{row[3]},{row[5]},{tags_of(row)['NM']};"
 
 
-def folded(rows: list[Row], most: int) -> list[Row]:
+def folded(rows, most):
     """The rows that are not secondary, with the tag that the secondary ones become."""
-    by_read: list[list[Row]] = []
+    by_read = []
     for row in rows:
         if not int(row[1]) & (SECONDARY | SUPPLEMENTARY):
             by_read.append([])
@@ -115,7 +112,7 @@ def folded(rows: list[Row], most: int) -> list[Row]:
     told = []
     for of_read in by_read:
         kept = [row for row in of_read if not is_secondary(row)]
-        places: list[list[str]] = [[] for _ in kept]
+        places = [[] for _ in kept]
         for row in filter(is_secondary, of_read):
             parts = [shared(part_of_read(row), part_of_read(other)) for other in kept]
             owner = parts.index(max(parts))
@@ -127,25 +124,25 @@ def folded(rows: list[Row], most: int) -> list[Row]:
     return told
 
 
-def places_in(row: Row) -> list[tuple[str, str, str, str]]:
+def places_in(row):
     """The record, the strand and position, the CIGAR and the edits of each alternative."""
     return re.findall(r"([^,;]+),([+-]\d+),(\w+),(\d+);", tags_of(row).get("XA", ""))
 
 
 @each("words, most", [(words, most) for words in FILES for most in (1, 3, 5, 200)])
-def test_places_are_those_of_secondary_rows(words: str, most: int) -> None:
+def test_places_are_those_of_secondary_rows(words, most):
     expected = folded(rows_of(f"{words} -a"), most)
     assert rows_of(f"{words} --max-xa {most}") == expected
     assert sum("XA" in tags_of(row) for row in expected) > 5
 
 
-def test_parts_of_a_read_tell_of_their_own_places() -> None:
+def test_parts_of_a_read_tell_of_their_own_places():
     rows = [row for row in rows_of("split.fq --max-xa 20") if "XA" in tags_of(row)]
     assert sum(bool(int(row[1]) & SUPPLEMENTARY) for row in rows) > 3
     assert sum(not int(row[1]) & SUPPLEMENTARY for row in rows) > 3
 
 
-def test_every_place_tells_the_truth() -> None:
+def test_every_place_tells_the_truth():
     sequences, bases_of = records(), reads()
     count = 0
     for row in rows_of("1.fq 2.fq --max-xa 30"):
@@ -160,7 +157,7 @@ def test_every_place_tells_the_truth() -> None:
     assert count > 3 * PAIRS
 
 
-def test_more_places_than_asked_for_are_not_told() -> None:
+def test_more_places_than_asked_for_are_not_told():
     counts = [len(places_in(row)) for row in rows_of("1.fq 2.fq --max-xa 4")]
     assert max(counts) == 4
     more = [len(places_in(row)) for row in rows_of("1.fq 2.fq --max-xa 400")]
@@ -168,7 +165,7 @@ def test_more_places_than_asked_for_are_not_told() -> None:
     assert rows_of("1.fq 2.fq --max-xa 0") == rows_of("1.fq 2.fq")
 
 
-def test_groups_of_pages_change_nothing() -> None:
+def test_groups_of_pages_change_nothing():
     options = ("--search", "kmer", "--page-size", "2k", "-l", "16")
     assert main(["index", "-q", *options, "r.fa", "-o", "p.mgi"]) == 0
     found = []
@@ -182,7 +179,7 @@ def test_groups_of_pages_change_nothing() -> None:
 
 
 @each("words", ["", "--sort", "--mark-duplicates", "--sort --mark-duplicates"])
-def test_bam_and_cram_have_the_same_rows(words: str) -> None:
+def test_bam_and_cram_have_the_same_rows(words):
     start = ["map", "--backend", "cpu", "-q", "r.fa", "1.fq", "2.fq", "--max-xa", "5"]
     assert main([*start, "-o", "x.sam"]) == 0
     bam, cram = (f"x{words.replace(' ', '')}.{suffix}" for suffix in ("bam", "cram"))
@@ -206,7 +203,7 @@ def test_bam_and_cram_have_the_same_rows(words: str) -> None:
         assert sum(map(int, counts[2::4])) + sum(map(int, counts[3::4])) == len(found)
 
 
-def test_places_of_bwa_are_among_ours() -> None:
+def test_places_of_bwa_are_among_ours():
     """Of reads whose best place is the same, and which have no more places than are listed."""
     lines = bwa_alignments(Path("r.fa"), "-h", 5, "1.fq", "2.fq").decode().splitlines()
     theirs = {
@@ -224,7 +221,7 @@ def test_places_of_bwa_are_among_ours() -> None:
     assert count > 200 and found >= 0.98 * count
 
 
-def test_python_has_a_row_for_each_place() -> None:
+def test_python_has_a_row_for_each_place():
     expected = rows_of("1.fq 2.fq --max-xa 5")
     index = mummergpu.Index.build("r.fa", min_length=16)
     found = index.map("1.fq", "2.fq", max_xa=5, backend="cpu")
@@ -233,7 +230,7 @@ def test_python_has_a_row_for_each_place() -> None:
     assert rows.flag.tolist() == [int(row[1]) for row in rows_of("1.fq 2.fq -N 3")]
 
 
-def test_one_of_both(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_of_both(capsys):
     for option in ("-a", "--max-secondary=2"):
         assert main(["map", "--backend", "cpu", "-q", "r.fa", "1.fq", "--max-xa", "5", option]) == 2
         assert f"--max-xa and {option[:-2] if '=' in option else option} exclude each other" in (
@@ -246,7 +243,7 @@ def test_one_of_both(capsys: pytest.CaptureFixture[str]) -> None:
         mummergpu.map("r.fa", "1.fq", output="x.sam", max_xa=-1)
 
 
-def test_the_summary_counts_no_secondary_rows() -> None:
+def test_the_summary_counts_no_secondary_rows():
     found = mummergpu.map("r.fa", "1.fq", "2.fq", max_xa=5, output="x.sam", backend="cpu")
     assert found.queries == 2 * MORE_PAIRS
     assert not any(int(row[1]) & SECONDARY for row in rows_of("1.fq 2.fq --max-xa 5"))

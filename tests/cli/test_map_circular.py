@@ -23,29 +23,29 @@ class Row(NamedTuple):
     fields: list[str]
 
     @property
-    def flag(self) -> int:
+    def flag(self):
         return int(self.fields[1])
 
     @property
-    def begin(self) -> int:
+    def begin(self):
         return int(self.fields[3]) - 1
 
     @property
-    def operations(self) -> list[tuple[int, str]]:
+    def operations(self):
         return [(int(n), kind) for n, kind in re.findall(r"(\d+)([A-Z])", self.fields[5])]
 
-    def bases(self, kinds: str) -> int:
+    def bases(self, kinds):
         return sum(length for length, kind in self.operations if kind in kinds)
 
-    def tag(self, name: str) -> str:
+    def tag(self, name):
         return next(one[5:] for one in self.fields[11:] if one.startswith(name))
 
 
-def turned(bases: str) -> str:
+def turned(bases):
     return bases.translate(_COMPLEMENT)[::-1]
 
 
-def changed(made: random.Random, bases: str) -> str:
+def changed(made, bases):
     """Bases with some differences, and sometimes a gap; none near an end, which may be clipped."""
     middle = bases[15:-15]
     found = "".join(made.choice("ACGT") if made.random() < 0.015 else one for one in middle)
@@ -59,9 +59,9 @@ def changed(made: random.Random, bases: str) -> str:
     return found
 
 
-def write_pairs(folder: Path, made: random.Random, count: int, *genomes: tuple[str, str]) -> None:
+def write_pairs(folder, made, count, *genomes):
     """Write pairs of circular and of linear genomes, named by their places and sizes."""
-    texts: tuple[list[str], list[str]] = ([], [])
+    texts = ([], [])
     for number in range(count):
         name, genome = genomes[number % len(genomes)]
         size = max(160, int(made.gauss(400, 40)))
@@ -76,23 +76,23 @@ def write_pairs(folder: Path, made: random.Random, count: int, *genomes: tuple[s
         (folder / f"{number + 1}.fq").write_text("".join(text))
 
 
-def rows_of(path: Path) -> list[Row]:
+def rows_of(path):
     lines = path.read_text().splitlines()
     return [Row(line.split("\t")) for line in lines if line[0] != "@"]
 
 
-def reads_of(rows: list[Row]) -> dict[tuple[str, int], list[Row]]:
-    found: dict[tuple[str, int], list[Row]] = {}
+def reads_of(rows):
+    found = {}
     for row in rows:
         found.setdefault((row.fields[0], row.flag & 192), []).append(row)
     return found
 
 
-def map_reads(*words: object) -> None:
+def map_reads(*words):
     assert main(["map", "-q", "--backend", "cpu", *map(str, words)]) == 0
 
 
-def test_reads_across_the_origin_are_aligned_in_two_parts(tmp_path: Path) -> None:
+def test_reads_across_the_origin_are_aligned_in_two_parts(tmp_path):
     made = random.Random(5)
     genome, linear = random_bases(made, BASES), random_bases(made, 9000)
     reference = write_fasta(tmp_path / "r.fa", {"chr": linear, "p": genome, "other": linear[::-1]})
@@ -140,9 +140,7 @@ def test_reads_across_the_origin_are_aligned_in_two_parts(tmp_path: Path) -> Non
     assert rows_of(tmp_path / "z.sam") == rows
 
 
-def test_an_index_keeps_which_records_are_circular(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_keeps_which_records_are_circular(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = random.Random(6)
     genome, linear = random_bases(made, BASES), random_bases(made, 9000)
@@ -176,12 +174,12 @@ def test_an_index_keeps_which_records_are_circular(
     assert not Path("t.mgi").exists()
 
 
-def told_of(rows: list[Row], shift: int) -> dict[tuple[str, int], tuple[object, ...]]:
+def told_of(rows, shift):
     """What is told of reads, whatever the origin; of equal places, any may be chosen."""
-    found: dict[tuple[str, int], tuple[object, ...]] = {}
+    found = {}
     for read, parts in reads_of(rows).items():
         first = parts[0]
-        place: object = None
+        place = None
         if int(first.fields[4]) > 3:
             # The 5' end of the read on the forward strand: a gap may lie in any part.
             clips = [row.operations[0][0] * (row.operations[0][1] in "SH") for row in parts]
@@ -192,7 +190,7 @@ def told_of(rows: list[Row], shift: int) -> dict[tuple[str, int], tuple[object, 
     return found
 
 
-def test_results_do_not_depend_on_the_origin(tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_origin(tmp_path):
     """A repeat lies at one of the origins, and twice elsewhere, once with differences."""
     made = random.Random(8)
     repeat = random_bases(made, 500)
@@ -222,7 +220,7 @@ def test_results_do_not_depend_on_the_origin(tmp_path: Path) -> None:
     assert sum(one[2] == "0" for one in told[0].values()) > 50
 
 
-def test_long_reads_have_one_place_on_a_short_circle(tmp_path: Path) -> None:
+def test_long_reads_have_one_place_on_a_short_circle(tmp_path):
     made = random.Random(3)
     genome = random_bases(made, 2048)
     reference = write_fasta(tmp_path / "r.fa", {"p": genome})
@@ -236,7 +234,7 @@ def test_long_reads_have_one_place_on_a_short_circle(tmp_path: Path) -> None:
         assert {row.begin for row in parts} == {begin, *([0] if begin > 548 else [])}
 
 
-def test_other_places_across_the_origin_are_told(tmp_path: Path) -> None:
+def test_other_places_across_the_origin_are_told(tmp_path):
     made = random.Random(9)
     repeat = random_bases(made, 200)
     genome = repeat[80:] + random_bases(made, 2000) + repeat + random_bases(made, 1000)
@@ -278,13 +276,7 @@ def test_other_places_across_the_origin_are_told(tmp_path: Path) -> None:
         (["r.mgi", "--circular", "p"], "'r.mgi' has other circular records, or none"),
     ],
 )
-def test_circular_records_that_cannot_be_are_refused(
-    words: list[str],
-    message: str,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_circular_records_that_cannot_be_are_refused(words, message, tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = random.Random(1)
     write_fasta(Path("r.fa"), {"p": random_bases(made, 3000), "short": random_bases(made, 2047)})

@@ -1,7 +1,5 @@
 """The command ``map``: its files, its options, and what is wrong with either."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -20,7 +18,7 @@ from helpers.read_pairs import PairFiles, write_pairs
 
 import mummergpu
 from mummergpu.cli.main import main
-from mummergpu.runtime.progress import Messages, Phase, Work
+from mummergpu.runtime.progress import Messages, Phase
 
 FILES = PairFiles()
 PAIRS = 400
@@ -28,7 +26,7 @@ GROUP = "@RG\\tID:x\\tSM:y\\tPL:ILLUMINA"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The files of `write_pairs`, an index, and files that are compressed or of other formats."""
     made = tmp_path_factory.mktemp("mapped")
     write_pairs(made, PAIRS)
@@ -41,25 +39,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def run(words: str, *more: str) -> int:
+def run(words, *more):
     return main(["map", "--backend", "cpu", "-q", *shlex.split(words), *more])
 
 
-def rows_of(path: str) -> list[list[str]]:
+def rows_of(path):
     lines = Path(path).read_text().splitlines()
     return [line.split("\t") for line in lines if line[0] != "@"]
 
 
-def header_of(path: str) -> list[str]:
+def header_of(path):
     return [line for line in Path(path).read_text().splitlines() if line[0] == "@"]
 
 
 @pytest.fixture(scope="module")
-def mapped(folder: Path) -> bytes:
+def mapped(folder):
     """The rows of the pairs."""
     output = folder / "expected.sam"
     words = [*(str(folder / name) for name in (FILES.reference, FILES.first, FILES.second))]
@@ -70,11 +68,11 @@ def mapped(folder: Path) -> bytes:
     return _without_header(output.read_bytes())
 
 
-def _without_header(text: bytes) -> bytes:
+def _without_header(text):
     return b"".join(line for line in text.splitlines(keepends=True) if line[:1] != b"@")
 
 
-def test_every_read_has_one_row_in_order(mapped: bytes) -> None:
+def test_every_read_has_one_row_in_order(mapped):
     rows = [line.split(b"\t") for line in mapped.splitlines()]
     assert [row[0] for row in rows] == [f"pair{row // 2}".encode() for row in range(2 * PAIRS)]
     flags = Counter(int(row[1]) & 0xC5 for row in rows)
@@ -99,13 +97,13 @@ def test_every_read_has_one_row_in_order(mapped: bytes) -> None:
         "16.mgi both.fq -p --verify",
     ],
 )
-def test_the_rows_depend_on_the_reads_only(mapped: bytes, words: str) -> None:
+def test_the_rows_depend_on_the_reads_only(mapped, words):
     assert run(words, "-R", GROUP, "-o", "x.sam") == 0
     assert _without_header(Path("x.sam").read_bytes()) == mapped
 
 
 @each("words", ["- 1.fq 2.fq < r.fa", "r.fa - -p < both.fq", "16.mgi 1.fq - < 2.fq"])
-def test_standard_input_and_output(folder: Path, mapped: bytes, words: str) -> None:
+def test_standard_input_and_output(folder, mapped, words):
     words, _, path = words.partition(" < ")
     command = [
         sys.executable,
@@ -119,7 +117,7 @@ def test_standard_input_and_output(folder: Path, mapped: bytes, words: str) -> N
     assert _without_header(done.stdout) == mapped
 
 
-def test_the_header_says_what_the_file_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_header_says_what_the_file_is(capsys):
     assert run("r.fa 1.fq.gz 2.fq.gz -o x.sam") == 0
     names = [line.split("\t")[:2] for line in header_of("x.sam")]
     assert names[:3] == [["@HD", "VN:1.6"], ["@SQ", "SN:one"], ["@SQ", "SN:two"]]
@@ -152,14 +150,14 @@ def test_the_header_says_what_the_file_is(capsys: pytest.CaptureFixture[str]) ->
     assert "RG" not in Path("x.sam").read_text()
 
 
-def test_single_reads_have_no_mates() -> None:
+def test_single_reads_have_no_mates():
     assert run("r.fa 1.fq 2.fq --single -o x.sam") == 0
     rows = rows_of("x.sam")
     assert len(rows) == 2 * PAIRS and all(int(row[1]) & 1 == 0 for row in rows)
     assert [row[6:9] for row in rows] == [["*", "0", "0"]] * len(rows)
 
 
-def test_unaligned_bam_and_its_flags() -> None:
+def test_unaligned_bam_and_its_flags():
     for words in ("-1 1.fq -2 2.fq -o u.bam", "-0 1.fq -o s.bam"):
         samtools("import", *words.split())
     assert run("r.fa u.bam -o x.sam") == 0
@@ -169,7 +167,7 @@ def test_unaligned_bam_and_its_flags() -> None:
     assert all(int(row[1]) & 1 == 0 for row in rows_of("x.sam"))
 
 
-def test_samtools_changes_nothing() -> None:
+def test_samtools_changes_nothing():
     assert run("r.fa 1.fq 2.fq -o x.bam", "-R", GROUP) == 0
     assert run("r.fa 1.fq 2.fq --sort --mark-duplicates -o sorted.bam", "-R", GROUP) == 0
     assert run("r.fa 1.fq 2.fq --sort -o sorted.cram", "-R", GROUP) == 0
@@ -190,7 +188,7 @@ def test_samtools_changes_nothing() -> None:
         )
 
 
-def _fields(text: bytes, ignored: int = 0) -> dict[tuple[bytes, int], list[bytes]]:
+def _fields(text, ignored=0):
     """Return the fields of each read, its tags in alphabetical order, without some flags."""
     found = {}
     for line in text.splitlines():
@@ -205,7 +203,7 @@ def _fields(text: bytes, ignored: int = 0) -> dict[tuple[bytes, int], list[bytes
 
 @pytest.mark.slow
 @each("words", ["1.fq 2.fq", "1.fq 2.fq --sort --mark-duplicates", "1.fq 2.fq --single --sort"])
-def test_picard_finds_no_error(folder: Path, words: str) -> None:
+def test_picard_finds_no_error(folder, words):
     assert run(f"r.fa {words} -o picard.bam") == 0
     # Picard reads the records of the reference in their order.
     reference = folder / "r.fa" if "--sort" in words else None
@@ -237,18 +235,18 @@ def test_picard_finds_no_error(folder: Path, words: str) -> None:
         ("r.fa 1.fq -R x", "does not begin with '@RG'"),
     ],
 )
-def test_wrong_options(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options(words, message, capsys):
     assert run(words) in (1, 2)
     assert message in capsys.readouterr().err
 
 
-def test_trees_map_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_trees_map_no_reads(capsys):
     assert main(["index", "-q", "r.fa", "-o", "trees.mgi", "--search", "tree"]) == 0
     assert run("trees.mgi 1.fq") in (1, 2)
     assert "has suffix trees" in capsys.readouterr().err
 
 
-def test_names_have_at_signs_but_not_at_their_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_have_at_signs_but_not_at_their_beginning(capsys):
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
     Path("at.fa").write_text(f">a@b\n{bases}\n>c@\n{bases}\n")
     Path("at_first.fa").write_text(f">@b\n{bases}\n")
@@ -262,7 +260,7 @@ def test_names_have_at_signs_but_not_at_their_beginning(capsys: pytest.CaptureFi
             assert "SAM allows no name that begins with '@' (record '@b')" in error
 
 
-def test_wrong_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_reads_are_named(capsys):
     lines = Path(FILES.second).read_text().splitlines(keepends=True)
     Path("swapped.fq").write_text("".join([*lines[:40], *lines[44:48], *lines[40:44], *lines[48:]]))
     Path("short.fq").write_text("".join(lines[:-4]))
@@ -278,9 +276,7 @@ def test_wrong_reads_are_named(capsys: pytest.CaptureFixture[str]) -> None:
         assert not Path("wrong.bam").exists()
 
 
-def test_a_read_that_is_too_long_stays_unmapped(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_read_that_is_too_long_stays_unmapped(tmp_path, capfd):
     genome = "".join(random.Random(2).choices("ACGT", k=4000))
     for name, bases in (("g", genome), ("one", genome[:100]), ("two", genome[:1501])):
         (tmp_path / name).write_text(f">a\n{genome[:1500]}\n>b\n{bases}\n")
@@ -304,10 +300,10 @@ def test_a_read_that_is_too_long_stays_unmapped(
     assert error.endswith("'mummergpu align' (record 'b')\n")
 
 
-def test_long_reads_change_no_other_rows(mapped: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+def test_long_reads_change_no_other_rows(mapped, capfd):
     """Whole templates among the others: all of their bases and qualities are written."""
     made, number = random.Random(4), 0
-    texts: list[list[str]] = [[], []]
+    texts = [[], []]
     others = [Path(name).read_text().splitlines(keepends=True) for name in ("1.fq", "2.fq")]
     for at in range(0, len(others[0]), 4):
         for mate in range(2) if at % 64 == 0 else ():
@@ -332,7 +328,7 @@ def test_long_reads_change_no_other_rows(mapped: bytes, capfd: pytest.CaptureFix
         assert back == Path(f"l{mate + 1}.fq").read_text().replace(" comment", "")
 
 
-def test_outputs_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_outputs_that_cannot_be_written(capsys):
     # The reference does not exist: what cannot be written is told first.
     for words in ("-o none/x.bam", "--stats none/x.json -o x.bam"):
         assert run(f"absent.fa 1.fq {words}") == 1
@@ -343,7 +339,7 @@ def test_outputs_that_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> N
             assert "No space left on device" in capsys.readouterr().err
 
 
-def test_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_reads(capsys):
     Path("empty.fq").write_text("")
     assert main("map --backend cpu r.fa empty.fq -o x.bam --sort --stats s.json".split()) == 0
     assert "empty.fq: no reads" in capsys.readouterr().err
@@ -353,9 +349,7 @@ def test_no_reads(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("r.fa empty.fq empty.fq --no-empty") == 1
 
 
-def test_too_little_memory_is_told_once(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_memory_is_told_once(capsys, monkeypatch):
     monkeypatch.setattr("mummergpu.index.reference_index.NEGLIGIBLE_BYTES", 0)
     assert run("16.mgi 1.fq -o all.sam") == 0
     capsys.readouterr()
@@ -371,7 +365,7 @@ def test_too_little_memory_is_told_once(
     assert rows[0] == rows[1]
 
 
-def test_statistics_are_those_of_samtools() -> None:
+def test_statistics_are_those_of_samtools():
     words = "r.fa 1.fq 2.fq -o x.bam --stats s.json --multiqc x_mqc.json"
     assert run(words) == 0
     report = json.loads(Path("s.json").read_text())
@@ -399,7 +393,7 @@ def test_statistics_are_those_of_samtools() -> None:
     assert values["mapped_percent"] == 100 * found["mapped"] / found["reads"]
 
 
-def test_a_user_may_set_the_insert_size() -> None:
+def test_a_user_may_set_the_insert_size():
     assert run("r.fa 1.fq 2.fq -o x.sam -I 1000,50") == 0
     assert not [row for row in rows_of("x.sam") if int(row[1]) & 2]
     assert run("r.fa 1.fq 2.fq -o x.sam -I 300,25,320,280") == 0
@@ -408,14 +402,14 @@ def test_a_user_may_set_the_insert_size() -> None:
     assert len(sizes) > PAIRS // 3 and max(sizes) <= 320 and min(sizes) > 230
 
 
-def test_progress_counts_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Work] = []
+def test_progress_counts_reads(monkeypatch):
+    told = []
     monkeypatch.setattr(Messages, "tell", lambda _self, work: told.append(work))
     assert run("r.fa 1.fq 2.fq -o x.sam --block-size 9000 -t 2") == 0
     done = [work.numbers for work in told if work.phase is Phase.READS]
     assert done == sorted(done) and done[-1] == (2 * PAIRS,) and len(set(done)) > 5
 
 
-def test_the_estimate_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_estimate_is_told(capsys):
     assert main(["map", "--backend", "cpu", "-v", "r.fa", "1.fq", "2.fq", "-o", "x.sam"]) == 0
     assert re.search(r"templates of (29|30)\d\.\d bases", capsys.readouterr().err)

@@ -1,14 +1,11 @@
 """The command ``map`` with an index of which only a part fits into memory at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import shlex
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.loops import each
@@ -16,10 +13,9 @@ from helpers.read_pairs import write_drifting_pairs
 from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
-from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.pipeline.block_search_loop import BlockParts
-from mummergpu.runtime.progress import Messages, Phase, Work
+from mummergpu.runtime.progress import Messages, Phase
 
 PAIRS = 240
 PAGES = ("--search", "kmer", "--page-size", "2k", "-l", "16")
@@ -27,7 +23,7 @@ MOST_GROUPS = 17
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Pairs of which some need the second pass, and an index of small pages."""
     made = tmp_path_factory.mktemp("groups")
     write_drifting_pairs(made, PAIRS)
@@ -36,11 +32,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def alignments(words: str) -> tuple[bytes, int]:
+def alignments(words):
     """The alignments without the header, and the number of groups of pages."""
     command = [
         *"map --backend cpu -q".split(),
@@ -65,7 +61,7 @@ def alignments(words: str) -> tuple[bytes, int]:
         "p.mgi 1.fq 2.fq -k 16",
     ],
 )
-def test_alignments_do_not_depend_on_the_groups(words: str) -> None:
+def test_alignments_do_not_depend_on_the_groups(words):
     expected, count = alignments(words)
     assert count == 1
     counts = []
@@ -76,7 +72,7 @@ def test_alignments_do_not_depend_on_the_groups(words: str) -> None:
     assert 1 < counts[0] < counts[1] < counts[2] == MOST_GROUPS
 
 
-def test_the_second_pass_has_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_pass_has_all_groups(monkeypatch):
     """The reads that differ most are placed by it, on all pages."""
     words = "p.mgi 1.fq 2.fq --max-memory 40k"
     both, _ = alignments(words)
@@ -91,14 +87,12 @@ def test_the_second_pass_has_all_groups(monkeypatch: pytest.MonkeyPatch) -> None
     assert mapped[0] > mapped[1] + 10
 
 
-def test_reads_of_the_second_pass_are_mapped_in_the_parts_that_are_searched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_reads_of_the_second_pass_are_mapped_in_the_parts_that_are_searched(monkeypatch):
     """A part has as few reads as its matches ask for, whatever the block has."""
     expected, _ = alignments("p.mgi 1.fq 2.fq")
     parts, map_again = [], BlockMapper.map_again
 
-    def counted(*arguments: Any) -> AlignmentColumns:
+    def counted(*arguments):
         parts.append(arguments[1].query_count)
         return map_again(*arguments)
 
@@ -109,7 +103,7 @@ def test_reads_of_the_second_pass_are_mapped_in_the_parts_that_are_searched(
     assert len(parts) > 3 and max(parts) <= 900 // 40
 
 
-def test_a_reference_file_is_mapped_to_in_groups(tmp_path: Path) -> None:
+def test_a_reference_file_is_mapped_to_in_groups(tmp_path):
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     made = random.Random(2)
     bases = random_bases(made, 3_000_000)
@@ -129,7 +123,7 @@ def test_a_reference_file_is_mapped_to_in_groups(tmp_path: Path) -> None:
         assert (flag, int(position) - 1, quality) == ("0", int(name.split("_")[1]), "60")
 
 
-def test_no_reads_and_no_bad_reads() -> None:
+def test_no_reads_and_no_bad_reads():
     Path("none.fq").write_text("")
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
     Path("exact.fa").write_text(f">one\n{bases}\n")
@@ -138,8 +132,8 @@ def test_no_reads_and_no_bad_reads() -> None:
     assert found.split(b"\t")[:6] == [b"one", b"0", b"one", b"301", b"60", b"100M"]
 
 
-def test_progress_ascends_over_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Work] = []
+def test_progress_ascends_over_both_passes(monkeypatch):
+    told = []
     monkeypatch.setattr(Messages, "tell", lambda _self, work: told.append(work))
     _, count = alignments("p.mgi 1.fq 2.fq --max-memory 400k -t 2")
     numbers = [work.numbers for work in told if work.phase is Phase.READS_OF_GROUP]
@@ -151,9 +145,7 @@ def test_progress_ascends_over_both_passes(monkeypatch: pytest.MonkeyPatch) -> N
     assert known == sorted(known) and known[-1] == 1.0
 
 
-def test_a_full_disk_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     output = tmp_path / "x.bam"

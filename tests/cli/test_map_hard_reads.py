@@ -1,7 +1,5 @@
 """Reads that are hard to map: beside mates without a place, of two places, of many lengths."""
 
-from __future__ import annotations
-
 import os
 import random
 import threading
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.genomes import changed
-from helpers.repeat_reads import Row, rows_of, tags_of
+from helpers.repeat_reads import rows_of, tags_of
 from helpers.sequences import random_bases, reverse_complement
 
 FAMILY = 1200
@@ -22,33 +20,33 @@ UNMAPPED, LAST, EXTRA, SUPPLEMENTARY = 4, 128, 0x900, 2048
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def write_reads(name: str, texts: list[str]) -> str:
+def write_reads(name, texts):
     """Write reads as FASTQ, the n-th as ``r<n>``; return the name of the file."""
     lines = (f"@r{n}\n{text}\n+\n{'I' * len(text)}\n" for n, text in enumerate(texts))
     Path(name).write_text("".join(lines))
     return name
 
 
-def write_genome(*records: str) -> None:
+def write_genome(*records):
     Path("r.fa").write_text("".join(f">c{n}\n{text}\n" for n, text in enumerate(records)))
 
 
-def primary_rows(words: str, of_second: bool = False) -> list[Row]:
+def primary_rows(words, of_second=False):
     """The primary rows of the reads, or of the second mates."""
     rows = [row for row in rows_of(words) if not int(row[1]) & EXTRA]
     return [row for row in rows if bool(int(row[1]) & LAST) == of_second]
 
 
-def score(row: Row) -> int:
+def score(row):
     return int(tags_of(row)["AS"]) if not int(row[1]) & UNMAPPED else 0
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed: int) -> None:
+def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed):
     """At the edges of arrays and of repeats: the second pass skips k-mers that are frequent."""
     some = random.Random(seed)
     unit = random_bases(some, 300)
@@ -83,7 +81,7 @@ def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed: int) -> Non
         assert rows[number][2:6] == single[number][2:6]
 
 
-def chimeras(some: random.Random, genome: str, left: int, count: int) -> list[str]:
+def chimeras(some, genome, left, count):
     """Reads of 150 bases, of which the first ones are of another place than the others."""
     texts = []
     for _ in range(count):
@@ -97,7 +95,7 @@ def chimeras(some: random.Random, genome: str, left: int, count: int) -> list[st
 
 
 @pytest.mark.parametrize("left", [30, 45, 60, 71, 75])
-def test_the_parts_of_a_chimera_do_not_compete(left: int) -> None:
+def test_the_parts_of_a_chimera_do_not_compete(left):
     some = random.Random(left)
     genome = random_bases(some, 200_000)
     write_genome(genome)
@@ -110,7 +108,7 @@ def test_the_parts_of_a_chimera_do_not_compete(left: int) -> None:
         assert not any(int(tags_of(row)["XS"]) for row in rows)
 
 
-def test_no_alignment_scores_less_than_asked() -> None:
+def test_no_alignment_scores_less_than_asked():
     """Supplementary ones either, whose score at the read's end has a bonus that is not told."""
     some = random.Random(8)
     genome = random_bases(some, 100_000)
@@ -125,7 +123,7 @@ def test_no_alignment_scores_less_than_asked() -> None:
         assert len(extra) > 30 and min(score(row) for row in extra) < least + 8
 
 
-def mixed_reads(some: random.Random, genome: str, count: int) -> list[str]:
+def mixed_reads(some, genome, count):
     texts = []
     for number in range(count):
         length = 60 if number < count // 3 else some.choice([60, 250, 250, 250])
@@ -135,7 +133,7 @@ def mixed_reads(some: random.Random, genome: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_output_depends_on_the_reads_alone(seed: int) -> None:
+def test_output_depends_on_the_reads_alone(seed):
     """Not on threads, on blocks, or on whether the length of the input is known."""
     some = random.Random(seed)
     genome = random_bases(some, 60_000)
@@ -153,7 +151,7 @@ def test_output_depends_on_the_reads_alone(seed: int) -> None:
     writer.join()
 
 
-def test_the_order_of_files_changes_no_row() -> None:
+def test_the_order_of_files_changes_no_row():
     some = random.Random(5)
     genome = random_bases(some, 60_000)
     write_genome(genome)

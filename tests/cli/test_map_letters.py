@@ -1,7 +1,5 @@
 """The command ``map``: letters that stand for several bases, in reads and in the reference."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
@@ -18,7 +16,7 @@ READS, BASES = 300, 120
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A reference and single reads of it, both with all letters of nucleotides."""
     made = tmp_path_factory.mktemp("letters")
     chance = random.Random(3)
@@ -56,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _sequenced(letter: str, chance: random.Random) -> str:
+def _sequenced(letter, chance):
     """What a sequencer may tell of a letter: itself, more often than not."""
     if letter in "ACGT":
         return chance.choice(CODES) if chance.random() < 0.02 else letter
@@ -64,15 +62,15 @@ def _sequenced(letter: str, chance: random.Random) -> str:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def rows_of(path: str) -> list[str]:
+def rows_of(path):
     return samtools("view", path).decode().splitlines()
 
 
-def test_reads_keep_their_letters_on_both_strands() -> None:
+def test_reads_keep_their_letters_on_both_strands():
     reads = Path("reads.fq").read_text().splitlines()[1::4]
     found = {0: 0, 16: 0}
     for read, row in zip(reads, rows_of("expected.sam"), strict=True):
@@ -84,7 +82,7 @@ def test_reads_keep_their_letters_on_both_strands() -> None:
     assert {letter for read in reads for letter in read} == set("ACGT" + CODES)
 
 
-def test_edits_are_those_of_calmd() -> None:
+def test_edits_are_those_of_calmd():
     """A letter of the reference is in MD, and the same letter of the read is no edit."""
     Path("calmd.sam").write_bytes(samtools("calmd", "--no-PG", "expected.sam", "r.fa"))
     tags = []
@@ -104,7 +102,7 @@ def test_edits_are_those_of_calmd() -> None:
 
 
 @pytest.mark.parametrize("name", ["o.bam", "o.cram", "o.sam"])
-def test_every_format_has_the_same_letters_and_is_read_back(name: str) -> None:
+def test_every_format_has_the_same_letters_and_is_read_back(name):
     assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", name]) == 0
     expected = [row.split("\t")[:11] for row in rows_of("expected.sam")]
     assert [row.split("\t")[:11] for row in rows_of(name)] == expected
@@ -114,7 +112,7 @@ def test_every_format_has_the_same_letters_and_is_read_back(name: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["r.mgi", "pages.mgi", "pages.mgi --max-memory 20k"])
-def test_an_index_knows_the_letters(words: str) -> None:
+def test_an_index_knows_the_letters(words):
     run = [*words.split(), "reads.fq", "-o", "o.sam", "--stats", "o.json"]
     assert main(["map", "--backend", "cpu", "-q", *run]) == 0
     assert rows_of("o.sam") == rows_of("expected.sam")
@@ -122,7 +120,7 @@ def test_an_index_knows_the_letters(words: str) -> None:
     assert (groups > 1) == ("--max-memory" in words)
 
 
-def test_matches_of_reads_in_bam_are_those_of_fastq() -> None:
+def test_matches_of_reads_in_bam_are_those_of_fastq():
     """Without qualities, nothing keeps the letters: they match nothing."""
     assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", "o.bam"]) == 0
     texts = []

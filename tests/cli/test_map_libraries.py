@@ -1,12 +1,8 @@
 """Libraries: the sizes and orientations of templates, wherever their pairs lie in the input."""
 
-from __future__ import annotations
-
 import random
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.loops import each
@@ -21,7 +17,7 @@ Pair = tuple[str, str, str]
 
 
 @pytest.fixture(autouse=True)
-def genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def genome(tmp_path, monkeypatch):
     """A genome in a file, in a folder that is the current one; and less is read ahead."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(libraries, "TEMPLATES_OF_ESTIMATE", 512)
@@ -31,7 +27,7 @@ def genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return bases
 
 
-def pair_of(made: random.Random, genome: str, mean: int, kind: str, name: str) -> Pair:
+def pair_of(made, genome, mean, kind, name):
     size = int(made.gauss(mean, mean / 20))
     begin = made.randrange(len(genome) - size)
     template = genome[begin : begin + size]
@@ -50,7 +46,7 @@ def pair_of(made: random.Random, genome: str, mean: int, kind: str, name: str) -
     return (name, *mates)
 
 
-def pairs_of(genome: str, *kinds: tuple[int, int, str], seed: int = 1) -> list[Pair]:
+def pairs_of(genome, *kinds, seed=1):
     """Pairs of each kind: how many, the mean of their sizes, and how the mates lie."""
     made = random.Random(seed)
     return [
@@ -60,7 +56,7 @@ def pairs_of(genome: str, *kinds: tuple[int, int, str], seed: int = 1) -> list[P
     ]
 
 
-def write(stem: str, pairs: Iterable[Pair]) -> str:
+def write(stem, pairs):
     """Write two files of mates; return their names."""
     pairs = list(pairs)
     for mate in (1, 2):
@@ -69,12 +65,12 @@ def write(stem: str, pairs: Iterable[Pair]) -> str:
     return f"{stem}1.fq {stem}2.fq"
 
 
-def mapped(words: str) -> list[list[str]]:
+def mapped(words):
     assert main(["map", "--backend", "cpu", "-q", "r.fa", *shlex.split(words), "-o", "o.sam"]) == 0
     return [line.split("\t") for line in Path("o.sam").read_text().splitlines() if line[0] != "@"]
 
 
-def proper_share(rows: list[list[str]], name: str) -> float:
+def proper_share(rows, name):
     own = [int(row[1]) & PROPER > 0 for row in rows if row[0].startswith(name)]
     return sum(own) / len(own)
 
@@ -91,7 +87,7 @@ def proper_share(rows: list[list[str]], name: str) -> float:
         [(300, 800, "rr")],
     ],
 )
-def test_all_pairs_are_proper(genome: str, kinds: list[tuple[int, int, str]]) -> None:
+def test_all_pairs_are_proper(genome, kinds):
     files = write("x", pairs_of(genome, *kinds))
     rows = mapped(files)
     for _, mean, kind in kinds:
@@ -100,7 +96,7 @@ def test_all_pairs_are_proper(genome: str, kinds: list[tuple[int, int, str]]) ->
     assert mapped(f"{files} --block-size 9000 -t 1") == rows
 
 
-def test_flags_and_bases_of_mates_that_are_searched_turned_around(genome: str) -> None:
+def test_flags_and_bases_of_mates_that_are_searched_turned_around(genome):
     pairs = pairs_of(genome, (200, 1200, "rf"))
     reads = {name: {FIRST_MATE: one, 128: two} for name, one, two in pairs}
     for row in mapped(write("x", pairs)):
@@ -115,7 +111,7 @@ def test_flags_and_bases_of_mates_that_are_searched_turned_around(genome: str) -
         assert (position < int(row[7]) - 1) == bool(flag & 16)
 
 
-def test_an_orientation_that_is_told(genome: str) -> None:
+def test_an_orientation_that_is_told(genome):
     files = write("x", pairs_of(genome, (40, 800, "ff"), (60, 300, "fr")))
     rows = mapped(f"{files} --orientation ff")
     assert proper_share(rows, "ff") == 1 and proper_share(rows, "fr") == 0
@@ -128,7 +124,7 @@ def test_an_orientation_that_is_told(genome: str) -> None:
 LIBRARIES = ((300, "fr"), (1500, "fr"), (2500, "rf"))
 
 
-def test_each_pair_of_files_is_mapped_as_when_alone(genome: str) -> None:
+def test_each_pair_of_files_is_mapped_as_when_alone(genome):
     files, alone = [], []
     for number, (mean, kind) in enumerate(LIBRARIES):
         files.append(write(f"{number}_", pairs_of(genome, (200, mean, kind), seed=number)))
@@ -138,7 +134,7 @@ def test_each_pair_of_files_is_mapped_as_when_alone(genome: str) -> None:
     assert proper_share(together, "") > 0.98
 
 
-def test_read_groups_that_alternate(genome: str) -> None:
+def test_read_groups_that_alternate(genome):
     made = random.Random(4)
     lines = ["@HD\tVN:1.6\tSO:unsorted", *(f"@RG\tID:g{n}\tSM:s" for n in range(3))]
     for number in range(600):
@@ -155,7 +151,7 @@ def test_read_groups_that_alternate(genome: str) -> None:
     assert mapped("u.sam --block-size 3000") == rows
 
 
-def test_read_groups_that_begin_far_in(genome: str) -> None:
+def test_read_groups_that_begin_far_in(genome):
     made = random.Random(5)
     lines = ["@HD\tVN:1.6\tSO:unsorted", *(f"@RG\tID:g{n}\tSM:s" for n in (0, 1, 2, "none"))]
     for number in range(3100):
@@ -172,9 +168,7 @@ def test_read_groups_that_begin_far_in(genome: str) -> None:
     assert mapped("u.sam --block-size 3000 -t 1") == rows
 
 
-def test_single_reads_are_not_read_ahead_for_a_group_without_reads(
-    genome: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_single_reads_are_not_read_ahead_for_a_group_without_reads(genome, monkeypatch):
     """They have no sizes, so that nothing would come of it."""
     lines = ["@HD\tVN:1.6\tSO:unsorted", "@RG\tID:g0\tSM:s", "@RG\tID:none\tSM:s"]
     for number in range(1200):
@@ -183,7 +177,7 @@ def test_single_reads_are_not_read_ahead_for_a_group_without_reads(
     Path("u.sam").write_text("\n".join(lines) + "\n")
     streams, open_stream = [], libraries._stream_of
 
-    def stream_of(*arguments: Any) -> Any:
+    def stream_of(*arguments):
         streams.append(arguments)
         return open_stream(*arguments)
 
@@ -192,7 +186,7 @@ def test_single_reads_are_not_read_ahead_for_a_group_without_reads(
     assert len(streams) <= 1
 
 
-def test_pairs_and_single_reads_are_mapped_as_when_apart(genome: str) -> None:
+def test_pairs_and_single_reads_are_mapped_as_when_apart(genome):
     made = random.Random(9)
     pairs = pairs_of(genome, (300, 300, "fr"), (20, 300, "junk"))
     # Reads with many differences are mapped in the second pass.

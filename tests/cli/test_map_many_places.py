@@ -1,7 +1,5 @@
 """The command ``map`` where a read has many places, of which its mate decides."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -14,14 +12,14 @@ READ = 50
 OTHER = str.maketrans("ACGT", "CATG")
 
 
-def _with_changes(bases: str, places: range) -> str:
+def _with_changes(bases, places):
     changed = list(bases)
     for place in places:
         changed[place] = bases[place].translate(OTHER)
     return "".join(changed)
 
 
-def rows_of(folder: Path, genome: str, mates: tuple[str, str], *words: str) -> list[list[str]]:
+def rows_of(folder, genome, mates, *words):
     (folder / "r.fa").write_text(f">one\n{genome}\n")
     paths = []
     for number, bases in enumerate(mates):
@@ -34,11 +32,11 @@ def rows_of(folder: Path, genome: str, mates: tuple[str, str], *words: str) -> l
 
 
 @pytest.mark.parametrize("copies", [0, 3, 60])
-def test_a_mate_is_looked_for_beside_the_best_places(copies: int, tmp_path: Path) -> None:
+def test_a_mate_is_looked_for_beside_the_best_places(copies, tmp_path):
     """No match of the mate is long enough for a search, and the copies come before its place."""
     chance = random.Random(copies)
 
-    def bases(count: int) -> str:
+    def bases(count):
         return random_bases(chance, count)
 
     read, mate = bases(READ), bases(READ)
@@ -52,13 +50,13 @@ def test_a_mate_is_looked_for_beside_the_best_places(copies: int, tmp_path: Path
     assert [row[5] for row in rows] == [f"{READ}M"] * 2
 
 
-def test_each_of_two_equal_copies_gets_its_share_of_pairs(tmp_path: Path) -> None:
+def test_each_of_two_equal_copies_gets_its_share_of_pairs(tmp_path):
     made = random.Random(12)
     copy = random_bases(made, 2000)
     genome = random_bases(made, 3000) + copy + random_bases(made, 3000) + copy
     genome += random_bases(made, 3000)
     (tmp_path / "r.fa").write_text(f">one\n{genome}\n")
-    mates: tuple[list[str], list[str]] = ([], [])
+    mates = ([], [])
     for number in range(400):
         begin = made.randrange(len(copy) - 300)
         template = copy[begin : begin + 300]

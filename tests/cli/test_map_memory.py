@@ -1,40 +1,36 @@
 """Mapping with any memory and any cut of the reference: one output."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
 from mummergpu.mapping import block_mapper
-from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
 
 
-def output(*words: str) -> list[str]:
+def output(*words):
     """The lines of a run, but for the one that names the command."""
     assert main(["map", "--backend", "cpu", "-q", *words, "-o", "x.sam"]) == 0
     lines = Path("x.sam").read_text().splitlines()
     return [line for line in lines if not line.startswith("@PG")]
 
 
-def body(lines: list[str]) -> list[str]:
+def body(lines):
     """The lines without those of the header."""
     return [line for line in lines if not line.startswith("@")]
 
 
-def write_satellite() -> None:
+def write_satellite():
     """Pairs of copies of a unit and beside them, with errors, some of which need a second pass."""
     chosen = random.Random(11)
 
-    def bases(count: int) -> str:
+    def bases(count):
         return random_bases(chosen, count)
 
-    def copied(text: str, share: float) -> str:
+    def copied(text, share):
         return "".join(c if chosen.random() > share else chosen.choice("ACGT") for c in text)
 
     unit = bases(40)
@@ -51,9 +47,7 @@ def write_satellite() -> None:
 
 
 @pytest.mark.parametrize("most", ["4", "300"])
-def test_memory_and_pages_do_not_change_the_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str
-) -> None:
+def test_memory_and_pages_do_not_change_the_output(tmp_path, monkeypatch, most):
     """Tables of other k-mers, and pages on which matches are found before seeds are chosen."""
     monkeypatch.chdir(tmp_path)
     write_satellite()
@@ -73,16 +67,14 @@ def test_memory_and_pages_do_not_change_the_output(
     assert sum(int(line.split("\t")[4]) >= 20 for line in body(one)) > 60
 
 
-def test_reads_are_mapped_again_in_any_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_are_mapped_again_in_any_parts(tmp_path, monkeypatch):
     """The second pass takes few reads at a time where they have many matches."""
     monkeypatch.chdir(tmp_path)
     write_satellite()
     given, parts = ["s.fa", "s1.fq", "s2.fq", "-I", "330,40"], []
     map_again = BlockMapper.map_again
 
-    def counted(*arguments: Any) -> AlignmentColumns:
+    def counted(*arguments):
         parts.append(arguments[1].query_count)
         return map_again(*arguments)
 

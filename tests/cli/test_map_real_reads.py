@@ -1,10 +1,7 @@
 """The command ``map`` on real reads, and what other programs make of its files."""
 
-from __future__ import annotations
-
 import gzip
 import re
-from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import bwa_alignments, picard_errors, samtools
@@ -23,9 +20,7 @@ HUMAN = (
 )
 
 
-def map_real(
-    shared_data: Path, folder: Path, names: tuple[str, str], *options: str
-) -> tuple[Path, Path]:
+def map_real(shared_data, folder, names, *options):
     """Map real reads to their reference; return the sorted BAM, and the reference as text."""
     source, reads = shared_data / "references" / names[0], shared_data / "reads" / names[1]
     paths = [str(reads)]
@@ -53,9 +48,7 @@ def map_real(
     "names, least, min_proper",
     [(PORTIERA, 98.5, 94.0), (PNEUMONIAE, 87.0, 80.0), (HUMAN, 90.0, 0.0)],
 )
-def test_real_reads_are_mapped(
-    shared_data: Path, tmp_path: Path, names: tuple[str, str], least: float, min_proper: float
-) -> None:
+def test_real_reads_are_mapped(shared_data, tmp_path, names, least, min_proper):
     bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
     samtools("quickcheck", "-v", bam)
     text = samtools("flagstat", bam).decode()
@@ -73,13 +66,13 @@ def test_real_reads_are_mapped(
 
 @pytest.mark.slow
 @each("names", [PORTIERA, PNEUMONIAE, HUMAN])
-def test_picard_finds_no_error(shared_data: Path, tmp_path: Path, names: tuple[str, str]) -> None:
+def test_picard_finds_no_error(shared_data, tmp_path, names):
     bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
     assert picard_errors(bam, reference) == []
 
 
 @pytest.mark.slow
-def test_most_places_are_those_of_bwa(shared_data: Path, tmp_path: Path) -> None:
+def test_most_places_are_those_of_bwa(shared_data, tmp_path):
     bam, reference = map_real(shared_data, tmp_path, PNEUMONIAE)
     reads = [shared_data / "reads" / PNEUMONIAE[1].format(end) for end in (1, 2)]
     ours = _places(samtools("view", "-F", "0x904", "-q", "30", bam))
@@ -93,7 +86,7 @@ def test_most_places_are_those_of_bwa(shared_data: Path, tmp_path: Path) -> None
     assert near > 0.999 * len(both)
 
 
-def _places(text: bytes) -> dict[tuple[bytes, int], tuple[bytes, int]]:
+def _places(text):
     """Return the record and the position of each mapped read."""
     found = {}
     for line in text.splitlines():

@@ -1,12 +1,9 @@
 """Reads of satellites: all have a place, which is right if it is said to be; in little memory."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers.sequences import random_bases, reverse_complement
@@ -20,7 +17,7 @@ MAX_PEAK = 400 << 20
 """Some 100 MB are needed; 13 MB a pair once were."""
 
 
-def satellite(kind: str, chance: random.Random) -> str:
+def satellite(kind, chance):
     """100 kbp of two letters, 1,000 copies of 171 bases that differ a little, or one letter."""
     if kind == "AC":
         return "AC" * 50_000
@@ -34,7 +31,7 @@ def satellite(kind: str, chance: random.Random) -> str:
     return "".join(copies)
 
 
-def with_errors(read: str, chance: random.Random) -> str:
+def with_errors(read, chance):
     """The same bases; half of the reads differ in one, near the middle or at an end."""
     if chance.random() < 0.5:
         return read
@@ -42,7 +39,7 @@ def with_errors(read: str, chance: random.Random) -> str:
     return read[:place] + chance.choice("ACGT") + read[place + 1 :]
 
 
-def check_visits(counts: dict[str, int]) -> None:
+def check_visits(counts):
     """Each read was searched on both strands at least once, and looked at a bounded part."""
     prefix = "reads_visiting_"
     by_visits = {
@@ -64,13 +61,11 @@ def check_visits(counts: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("length", [150, 100, 60])
 @pytest.mark.parametrize("kind", ["AC", "T", "alpha"])
-def test_reads_of_satellites_are_mapped_in_little_memory(
-    tmp_path: Path, kind: str, length: int
-) -> None:
+def test_reads_of_satellites_are_mapped_in_little_memory(tmp_path, kind, length):
     chance = random.Random(11)
     genome = satellite(kind, chance)
     (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
-    files: list[list[str]] = [[], []]
+    files = [[], []]
     for number in range(PAIRS):
         begin = chance.randrange(len(genome) - FRAGMENT)
         end = begin + FRAGMENT
@@ -103,7 +98,7 @@ def test_reads_of_satellites_are_mapped_in_little_memory(
     assert all(int(row[4]) < 40 for row in wrong)
 
 
-def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path: Path) -> None:
+def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path):
     """All of 50,000 copies are candidates of each read where other places are wanted."""
     genome = satellite("AC", random.Random(1))
     (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
@@ -120,12 +115,12 @@ def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("unit", ["A", "AC"])
-def test_few_listed_places_of_a_satellite_stand_for_all(tmp_path: Path, unit: str) -> None:
+def test_few_listed_places_of_a_satellite_stand_for_all(tmp_path, unit):
     """Tables that list one place of many, and reads with more places than they list."""
     (tmp_path / "r.fa").write_text(f">c\n{unit * (2000 // len(unit))}\n")
     (tmp_path / "q.fa").write_text(f">q\n{unit * (150 // len(unit))}\n")
 
-    def run(*words: str) -> list[str]:
+    def run(*words):
         line = [sys.executable, "-m", "mummergpu", *words, "-q", "-t", "1"]
         done = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True, text=True)
         return [row for row in done.stdout.splitlines() if row[0] != "@"]
@@ -139,7 +134,7 @@ def test_few_listed_places_of_a_satellite_stand_for_all(tmp_path: Path, unit: st
         assert run("map", "i.mgi", "q.fa") == [row]
 
 
-def test_many_threads_share_the_memory_of_candidates(tmp_path: Path) -> None:
+def test_many_threads_share_the_memory_of_candidates(tmp_path):
     """Short reads have thousands of candidates each, whichever thread maps them."""
     chance = random.Random(2)
     unit = random_bases(chance, 171)

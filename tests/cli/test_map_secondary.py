@@ -1,7 +1,5 @@
 """Secondary alignments of the command ``map``: the other places of reads of a repeat."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from helpers.loops import each
 from helpers.repeat_reads import (
     PAIRS,
     REVERSE,
-    Row,
     edits_and_score,
     is_secondary,
     read_of,
@@ -32,25 +29,25 @@ LEAST_SCORE = 30
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("secondary")
     write_repeats(made)
     return made
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
 @each("words", ["1.fq 2.fq", "1.fq 2.fq --single"])
-def test_the_other_rows_stay_as_they_are(words: str) -> None:
+def test_the_other_rows_stay_as_they_are(words):
     assert [row for row in rows_of(f"{words} -a") if not is_secondary(row)] == rows_of(words)
 
 
-def test_every_secondary_row_tells_the_truth() -> None:
+def test_every_secondary_row_tells_the_truth():
     sequences, bases_of = records(), reads()
-    by_read: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    by_read = defaultdict(list)
     for row in rows_of("1.fq 2.fq -N all"):
         by_read[read_of(row)].append(row)
     count = 0
@@ -79,7 +76,7 @@ def test_every_secondary_row_tells_the_truth() -> None:
     assert count > 5 * PAIRS
 
 
-def test_all_places_are_listed() -> None:
+def test_all_places_are_listed():
     """Those with up to four bases that differ, and no gap: all of them have a long match."""
     sequences = records()
     listed = defaultdict(list)
@@ -107,10 +104,10 @@ def test_all_places_are_listed() -> None:
     assert count > 3 * PAIRS
 
 
-def test_a_user_may_ask_for_the_best_few() -> None:
+def test_a_user_may_ask_for_the_best_few():
     rows = rows_of("1.fq 2.fq -a")
     for most in (0, 1, 3):
-        kept: dict[tuple[str, int], int] = defaultdict(int)
+        kept = defaultdict(int)
         expected = []
         for row in rows:
             if is_secondary(row):
@@ -120,7 +117,7 @@ def test_a_user_may_ask_for_the_best_few() -> None:
         assert rows_of(f"1.fq 2.fq -N {most}") == expected == rows_of(f"1.fq 2.fq -aN {most}")
 
 
-def test_samtools_and_picard_accept_them() -> None:
+def test_samtools_and_picard_accept_them():
     assert (
         main(
             ["map", "--backend", "cpu", "-q", "-a", "r.fa", "1.fq", "2.fq", "--sort", "-o", "x.bam"]

@@ -1,9 +1,6 @@
 """The command ``map``: the tags and read groups of reads, from SAM, BAM, CRAM and comments."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pysam
@@ -30,7 +27,7 @@ WRITTEN = {tag[:2] for tag in REPLACED}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A genome, and pairs with tags in every format; some reads are split."""
     made = tmp_path_factory.mktemp("tags")
     chance = random.Random(5)
@@ -55,43 +52,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def run(*words: str) -> int:
+def run(*words):
     return main(["map", "--backend", "cpu", "-q", "g.fa", *words])
 
 
-def rows_of(path: str) -> Iterator[list[str]]:
+def rows_of(path):
     for row in samtools("view", path).decode().splitlines():
         yield row.split("\t")
 
 
-def tags_of(fields: Iterable[str]) -> set[str]:
+def tags_of(fields):
     tags = list(fields)
     assert len({tag[:2] for tag in tags}) == len(tags), tags
     return {tag for tag in tags if tag[:2] not in WRITTEN}
 
 
-def expected(with_groups: bool = True) -> dict[tuple[str, int], set[str]]:
+def expected(with_groups=True):
     """The tags that records of a read have besides those of a mapper."""
     kept = [tag for tag in KEPT if with_groups or tag[:2] != "RG"]
     return {(row[0], int(row[1]) & 0xC0): set(row[11:]) & set(kept) for row in rows_of("u.sam")}
 
 
-def found(path: str) -> list[tuple[tuple[str, int], set[str]]]:
+def found(path):
     return [((row[0], int(row[1]) & 0xC0), tags_of(row[11:])) for row in rows_of(path)]
 
 
-def groups_of(path: str) -> list[str]:
+def groups_of(path):
     header = samtools("view", "-H", path).decode().splitlines()
     return [line for line in header if line.startswith("@RG")]
 
 
 @pytest.mark.parametrize("output", ["o.sam", "o.bam", "o.cram"])
 @pytest.mark.parametrize("reads", ["u.sam", "u.bam", "u.cram"])
-def test_tags_are_written_with_every_record(reads: str, output: str) -> None:
+def test_tags_are_written_with_every_record(reads, output):
     assert run(reads, "-N", "all", "-o", output) == 0
     own, records = expected(), found(output)
     assert all(tags == own[read] for read, tags in records)
@@ -99,7 +96,7 @@ def test_tags_are_written_with_every_record(reads: str, output: str) -> None:
     assert groups_of(output) == GROUPS
 
 
-def test_sorted_bam_has_the_same_records() -> None:
+def test_sorted_bam_has_the_same_records():
     assert run("u.bam", "-o", "o.bam") == 0
     assert run("u.bam", "--sort", "--mark-duplicates", "-o", "s.bam") == 0
     own = expected()
@@ -107,7 +104,7 @@ def test_sorted_bam_has_the_same_records() -> None:
     assert len(found("s.bam")) == len(found("o.bam"))
 
 
-def test_numbers_are_those_of_the_bam(folder: Path) -> None:
+def test_numbers_are_those_of_the_bam(folder):
     """Numbers with a fraction keep all of their bits, and others their types."""
     assert run("u.bam", "-o", "o.bam") == 0
     with pysam.AlignmentFile("u.bam", check_sq=False) as file:
@@ -121,7 +118,7 @@ def test_numbers_are_those_of_the_bam(folder: Path) -> None:
             assert mine == [tag for tag in tags if tag[0] in kept]
 
 
-def test_a_read_group_of_the_user_wins() -> None:
+def test_a_read_group_of_the_user_wins():
     assert run("u.bam", "-R", "@RG\\tID:mine\\tSM:x", "-o", "o.bam") == 0
     own = expected(with_groups=False)
     assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
@@ -131,9 +128,7 @@ def test_a_read_group_of_the_user_wins() -> None:
     assert groups_of("o.bam") == []
 
 
-def test_reads_of_other_files_are_of_a_group_of_their_own(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reads_of_other_files_are_of_a_group_of_their_own(folder, capsys):
     other = (folder / "u.sam").read_text()
     Path("same.sam").write_text(other.replace(GROUPS[1], "@RG\tID:l3\tSM:s"))
     Path("other.sam").write_text(other.replace("LB:a", "LB:c"))
@@ -154,7 +149,7 @@ def test_reads_of_other_files_are_of_a_group_of_their_own(
 
 
 @pytest.mark.parametrize("output", ["o.sam", "o.bam"])
-def test_comments_are_tags(output: str) -> None:
+def test_comments_are_tags(output):
     assert run("1.fq", "2.fq", "-y", "-o", output) == 0
     own = expected(with_groups=False)
     assert all(tags == own[read] | {"RG:Z:1"} for read, tags in found(output))
@@ -162,7 +157,7 @@ def test_comments_are_tags(output: str) -> None:
     assert all(tags == {"RG:Z:1"} for _, tags in found(output))
 
 
-def test_comments_of_fasta_and_of_any_blanks_are_tags() -> None:
+def test_comments_of_fasta_and_of_any_blanks_are_tags():
     bases = Path("g.fa").read_text().splitlines()[1][500:600]
     for start, end in ((">", ""), ("@", f"+a\tmore\n{'I' * 100}\n")):
         for comment in ("\tBC:Z:A C\tXi:i:+7", " BC:Z:A C\tXi:i:7", " \t BC:Z:A C\tXi:i:007"):
@@ -211,7 +206,7 @@ def test_comments_of_fasta_and_of_any_blanks_are_tags() -> None:
         "Xi:i:99999999999999999999999",
     ],
 )
-def test_other_comments_are_an_error(comment: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_comments_are_an_error(comment, capsys):
     Path("bad.fq").write_text(f"@fine BC:Z:A\nACGT\n+\nIIII\n@bad {comment}\nACGT\n+\nIIII\n")
     assert run("bad.fq", "-o", "none.bam") == 0
     assert run("bad.fq", "-y", "-o", "none2.bam") == 1
@@ -220,7 +215,7 @@ def test_other_comments_are_an_error(comment: str, capsys: pytest.CaptureFixture
     assert not Path("none2.bam").exists()
 
 
-def test_python_may_name_another_group() -> None:
+def test_python_may_name_another_group():
     index = mummergpu.Index.build("g.fa", min_length=16)
     index.map("u.bam").write("o.bam", read_group="@RG\tID:mine")
     own = expected(with_groups=False)

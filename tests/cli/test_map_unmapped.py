@@ -1,7 +1,5 @@
 """Reads without a place as FASTQ, and the bases of secondary records."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path
@@ -18,13 +16,13 @@ NEITHER = ("-f", "12")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Pairs of which both mates have a place, one of them, or none; and a read that is too long."""
     made = tmp_path_factory.mktemp("unmapped")
     chance = random.Random(7)
     bases = random_bases(chance, 3000)
     write_fasta(made / "r.fa", {"chr": bases + random_bases(chance, 200) + bases[:700]})
-    texts: tuple[list[str], list[str]] = ([], [])
+    texts = ([], [])
     for number in range(120):
         at = chance.randrange(2600)
         mates = [bases[at : at + 100], reverse_complement(bases[at + 200 : at + 300])]
@@ -46,14 +44,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
 @pytest.mark.parametrize(
     "reads", ["1.fq 2.fq", "-p both.fq", "1.fq 2.fq --no-unal -t 2 --block-size 3k"]
 )
-def test_pairs_without_a_place_are_what_samtools_finds(reads: str) -> None:
+def test_pairs_without_a_place_are_what_samtools_finds(reads):
     assert main(f"{MAP} {reads} -o x.sam --unmapped u.fq".split()) == 0
     assert main(f"{MAP} {reads} -o y.bam --unmapped 1u.fq.gz,2u.fq.gz".split()) == 0
     assert main(f"{MAP} 1.fq 2.fq -o x.bam".split()) == 0
@@ -71,7 +69,7 @@ def test_pairs_without_a_place_are_what_samtools_finds(reads: str) -> None:
     assert Path("again.fq").read_text() == Path("u.fq").read_text()
 
 
-def test_single_reads_and_python(capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_reads_and_python(capsys):
     assert main(f"{MAP} s.fa -o x.bam --unmapped u.fq".split()) == 0
     expected = samtools("fastq", "-n", "-f", "4", "x.bam").decode()
     assert Path("u.fq").read_text() == expected and expected.count("@s") == 150
@@ -88,7 +86,7 @@ def test_single_reads_and_python(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("end", ["sam", "bam", "cram"])
-def test_secondary_records_have_bases_if_asked(end: str) -> None:
+def test_secondary_records_have_bases_if_asked(end):
     assert main(f"{MAP} 1.fq 2.fq -N 3 -o plain.{end}".split()) == 0
     assert main(f"{MAP} 1.fq 2.fq -N 3 --secondary-seq -o full.{end}".split()) == 0
     rows = [

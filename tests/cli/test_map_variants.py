@@ -1,9 +1,6 @@
 """Variants that other programs call from the alignments of the command ``map``."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 from helpers.alignment_tools import bwa_alignments, output_of, samtools
 from helpers.requirements import program_of
@@ -14,7 +11,7 @@ SIMULATION = "-z 5 -N 6000 -1 100 -2 100 -d 350 -s 40 -r 0.005 -R 0.2 -X 0.3 -H 
 ERRORS = "-e 0.002 -E 0.002"
 
 
-def test_variants_are_those_that_are_called_from_bwa(tmp_path: Path) -> None:
+def test_variants_are_those_that_are_called_from_bwa(tmp_path):
     caller, dwgsim = program_of("bcftools"), program_of("dwgsim")
     reference = tmp_path / "r.fa"
     bases = "".join(random.Random(8).choices("ACGT", k=50_000))

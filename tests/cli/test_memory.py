@@ -1,11 +1,8 @@
 """How much memory a run takes: within its limit, and no more than its bases need."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ MIB = 1 << 20
 LINE = 100
 
 
-def write_fasta(path: Path, bases: int, unknown: int = 0) -> None:
+def write_fasta(path, bases, unknown=0):
     """Write a record of random bases, with so many that are unknown behind them."""
     letters = np.frombuffer(b"ACGT", dtype=np.uint8)
     text = letters[np.random.default_rng(bases).integers(0, 4, bases, dtype=np.uint8)]
@@ -28,7 +25,7 @@ def write_fasta(path: Path, bases: int, unknown: int = 0) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """24 Mbp, and reads of them."""
     folder = tmp_path_factory.mktemp("memory")
     write_fasta(folder / "ref.fa", 24_000_000)
@@ -39,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *words: str) -> tuple[int, int, bytes]:
+def run(folder, *words):
     """Return the peak of resident memory, the groups of pages, and the output."""
     command = [sys.executable, "-m", "mummergpu", "-C", "-q", "-t", str(THREADS), *words]
     files = ["-o", str(folder / "out.txt"), "--stats", str(folder / "stats.json")]
@@ -49,7 +46,7 @@ def run(folder: Path, *words: str) -> tuple[int, int, bytes]:
     return report["peak_memory_bytes"], groups, (folder / "out.txt").read_bytes()
 
 
-def test_a_run_keeps_to_its_limit(folder: Path) -> None:
+def test_a_run_keeps_to_its_limit(folder):
     files = [str(folder / "ref.fa"), str(folder / "reads.fa"), "-b"]
     whole, groups, expected = run(folder, *files)
     assert groups == 1 and expected.count(b"\n") >= 3000
@@ -63,7 +60,7 @@ def test_a_run_keeps_to_its_limit(folder: Path) -> None:
         assert peak < whole - 2 * MIB * has_groups
 
 
-def test_an_index_file_is_let_go_group_by_group(folder: Path) -> None:
+def test_an_index_file_is_let_go_group_by_group(folder):
     files = [str(folder / "reads.fa"), "-b"]
     index = str(folder / "ref.mgi")
     command = [sys.executable, "-m", "mummergpu", "index", str(folder / "ref.fa")]
@@ -76,7 +73,7 @@ def test_an_index_file_is_let_go_group_by_group(folder: Path) -> None:
     assert peak < whole - 150 * MIB
 
 
-def test_unknown_bases_take_the_memory_of_their_codes_only(tmp_path: Path) -> None:
+def test_unknown_bases_take_the_memory_of_their_codes_only(tmp_path):
     write_fasta(tmp_path / "few.fa", 10_000)
     few, _, expected = run(tmp_path, str(tmp_path / "few.fa"), str(tmp_path / "few.fa"))
     write_fasta(tmp_path / "many.fa", 10_000, unknown=80_000_000)

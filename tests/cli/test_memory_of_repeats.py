@@ -1,13 +1,9 @@
 """Peaks of memory on references that are nothing but repeats, unknown bases or short records."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,27 +15,27 @@ THREADS = 2
 READ_BASES = 100
 
 
-def write_fasta(path: Path, texts: Iterable[str]) -> None:
+def write_fasta(path, texts):
     path.write_text("".join(f">{number}\n{text}\n" for number, text in enumerate(texts)))
 
 
-def changed(chance: random.Random, text: str, share: float) -> str:
+def changed(chance, text, share):
     """The same bases, of which a share is drawn anew."""
     return "".join(c if chance.random() >= share else chance.choice("ACGT") for c in text)
 
 
-def satellite(chance: random.Random, copies: int) -> str:
+def satellite(chance, copies):
     """Copies of 171 bases that differ in 2%."""
     unit = random_bases(chance, 171)
     return "".join(changed(chance, unit, 0.02) for _ in range(copies))
 
 
-def reads_of(chance: random.Random, text: str, count: int) -> list[str]:
+def reads_of(chance, text, count):
     begins = [chance.randrange(len(text) - READ_BASES + 1) for _ in range(count)]
     return [changed(chance, text[begin : begin + READ_BASES], 0.01) for begin in begins]
 
 
-def run(folder: Path, limit: str, *words: str) -> tuple[int, int, list[str]]:
+def run(folder, limit, *words):
     """Return the peak of a process, the groups of pages, and the lines but that of the command."""
     command = [sys.executable, "-m", "mummergpu", *words, "r.fa", "q.fa", "-C", "-q"]
     command += ["--backend", "cpu", "-t", str(THREADS), "--max-memory", limit]
@@ -51,13 +47,13 @@ def run(folder: Path, limit: str, *words: str) -> tuple[int, int, list[str]]:
     return report["peak_memory_bytes"], groups, [line for line in lines if line[:3] != "@PG"]
 
 
-def allowed(limit: int) -> int:
+def allowed(limit):
     """The most bytes that a run may take whose limit is so many MiB."""
     return (limit << 20) + PROCESS_BYTES + THREADS * PROCESS_BYTES_PER_THREAD
 
 
 @pytest.mark.parametrize("kind", ["letter", "two letters", "satellite", "records", "unknown"])
-def test_hard_references_keep_to_the_limit(kind: str, tmp_path: Path) -> None:
+def test_hard_references_keep_to_the_limit(kind, tmp_path):
     chance = random.Random(6)
     verbs = [["map"], ["-mum", "-b", "-l", "20"], ["-maxmatch", "-b", "-l", "31"]]
     if kind == "records":
@@ -88,9 +84,7 @@ def test_hard_references_keep_to_the_limit(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["map"], ["-maxmatch", "-b", "-l", "40"]])
-def test_reads_of_a_satellite_keep_to_the_limit_on_several_groups(
-    words: list[str], tmp_path: Path
-) -> None:
+def test_reads_of_a_satellite_keep_to_the_limit_on_several_groups(words, tmp_path):
     """The first groups have none of the satellite, so nothing tells of what is to come."""
     chance = random.Random(7)
     copies = satellite(chance, 6000)

@@ -1,7 +1,5 @@
 """A missing library is named at once: before the reference is read, let alone indexed."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -14,7 +12,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     """A reference that cannot be read, and a machine without the libraries of the extras."""
     monkeypatch.chdir(tmp_path)
     Path("r.fa").write_text("no sequence\n")
@@ -38,9 +36,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("q.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
     ],
 )
-def test_a_missing_library_is_named_before_the_reference_is_read(
-    words: str, purpose: str, extra: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_library_is_named_before_the_reference_is_read(words, purpose, extra, capsys):
     before = sorted(os.listdir())
     assert main(["r.fa", *words.split(), "-q"]) == 1
     error = capsys.readouterr().err
@@ -49,8 +45,6 @@ def test_a_missing_library_is_named_before_the_reference_is_read(
     assert sorted(os.listdir()) == before
 
 
-def test_without_need_for_a_library_the_reference_is_read(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_without_need_for_a_library_the_reference_is_read(capsys):
     assert main(["r.fa", "q.fa", "-o", "x.html", "--format", "tsv", "-q"]) == 1
     assert "error: r.fa:1: " in capsys.readouterr().err

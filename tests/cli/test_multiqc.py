@@ -1,7 +1,5 @@
 """The files of ``--multiqc``, given to MultiQC."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -19,7 +17,7 @@ TIMEOUT = 250
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Runs of three samples: reads, reads without a match, and a genome with itself."""
     chance = random.Random(7)
     genome = random_bases(chance, 30_000)
@@ -35,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_file_appears_for_each_run(folder: Path) -> None:
+def test_a_file_appears_for_each_run(folder):
     assert sorted(path.name for path in (folder / "runs").iterdir()) == [
         *("genome_mqc.json", "none_mqc.json", "reads_mqc.json")
     ]
@@ -45,13 +43,13 @@ def test_a_file_appears_for_each_run(folder: Path) -> None:
     assert reads["bases_covered"] >= 20_050
 
 
-def test_a_failed_run_leaves_no_file(folder: Path) -> None:
+def test_a_failed_run_leaves_no_file(folder):
     (folder / "wrong.fa").write_text(">x\nAC1T\n")
     assert main(["-C", "-q", "r.fa", "wrong.fa", "-o", "o", "--multiqc", "wrong_mqc.json"]) == 1
     assert not list(folder.glob("wrong*.json"))
 
 
-def page_of(multiqc: str) -> tuple[str, Path]:
+def page_of(multiqc):
     """Let MultiQC make its page of the files in 'runs'; return its text and the folder of data."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [multiqc, "--no-ansi", "--no-version-check", "-o", "page", "runs"]
@@ -63,13 +61,13 @@ def page_of(multiqc: str) -> tuple[str, Path]:
     return Path("page/multiqc_report.html").read_text(), Path("page/multiqc_data")
 
 
-def general_statistics_of(data: Path) -> dict[str, dict[str, str]]:
+def general_statistics_of(data):
     """Return the columns of each sample in the general statistics."""
     with open(data / "multiqc_general_stats.txt", newline="") as file:
         return {row["Sample"]: row for row in csv.DictReader(file, delimiter="\t")}
 
 
-def test_multiqc_shows_the_table(folder: Path, multiqc_binary: str) -> None:
+def test_multiqc_shows_the_table(folder, multiqc_binary):
     page, data = page_of(multiqc_binary)
     for words in ("mummergpu", "With match", "% Covered"):
         assert words in page
@@ -82,9 +80,7 @@ def test_multiqc_shows_the_table(folder: Path, multiqc_binary: str) -> None:
             assert float(row[column]) == pytest.approx(value)
 
 
-def test_multiqc_shows_mapped_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, multiqc_binary: str
-) -> None:
+def test_multiqc_shows_mapped_reads(tmp_path, monkeypatch, multiqc_binary):
     monkeypatch.chdir(tmp_path)
     write_pairs(tmp_path, 200)
     Path("runs").mkdir()

@@ -1,13 +1,10 @@
 """``nucmer-shim``: the command lines of nucmer 3.23 and 4, and what they write."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.alignment_tools import samtools
@@ -22,7 +19,7 @@ from mummergpu.errors import MummerUsageError
 Captured = pytest.CaptureFixture[bytes]
 
 
-def command(line: str) -> NucmerCommand:
+def command(line):
     found = parse_nucmer_arguments(line.split())
     assert isinstance(found, NucmerCommand)
     return found
@@ -66,7 +63,7 @@ def command(line: str) -> NucmerCommand:
         ("-- r -q", {"query": "-q"}),
     ],
 )
-def test_what_a_command_line_asks_for(line: str, fields: dict[str, Any]) -> None:
+def test_what_a_command_line_asks_for(line, fields):
     expected = {"reference": "r", "query": "q", "output": "out.delta"} | fields
     assert command(line) == NucmerCommand(**expected)
 
@@ -104,14 +101,14 @@ def test_what_a_command_line_asks_for(line: str, fields: dict[str, Any]) -> None
         ("--batch 1000 r q", "cannot do what --batch asks for"),
     ],
 )
-def test_what_is_refused(line: str, message: str) -> None:
+def test_what_is_refused(line, message):
     with pytest.raises(MummerUsageError) as caught:
         parse_nucmer_arguments(line.split())
     assert message in str(caught.value)
     assert caught.value.exit_code == 1
 
 
-def test_words_for_align() -> None:
+def test_words_for_align():
     words = align_words(command("--mum -f --noextend --nosimplify -l 9 -p x a -- -b"))
     assert words == (
         "--mum -l 9 --forward --noextend --nosimplify --any-letters --no-empty "
@@ -119,14 +116,14 @@ def test_words_for_align() -> None:
     ).split(" ")
 
 
-def test_words_for_align_that_write_sam() -> None:
+def test_words_for_align_that_write_sam():
     words = "--mumreference --any-letters --no-empty {}--format sam -o x -- a b"
     assert align_words(command("--sam-long x a b")) == words.format("").split()
     assert align_words(command("--sam-short x a b")) == words.format("--no-bases ").split()
 
 
 @pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inside(tmp_path, monkeypatch):
     """The working folder, with a reference that has a repeat, and a query like it."""
     monkeypatch.chdir(tmp_path)
     chance = random.Random(5)
@@ -139,11 +136,11 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def shim(line: str) -> int:
+def shim(line):
     return main(["nucmer-shim", *line.split()])
 
 
-def positions(path: str) -> list[str]:
+def positions(path):
     """Return the lines of a .delta that say where alignments are."""
     return [line for line in Path(path).read_text().splitlines() if line.count(" ") == 6]
 
@@ -161,7 +158,7 @@ def positions(path: str) -> list[str]:
         "--maxmatch --nosimplify",
     ],
 )
-def test_alignments_are_those_of_nucmer(line: str, inside: Path, nucmer_binary: str) -> None:
+def test_alignments_are_those_of_nucmer(line, inside, nucmer_binary):
     for names in ("r.fa q.fa", "r.fa r.fa"):
         words = [nucmer_binary, *line.split(), "-p", "theirs", *names.split()]
         subprocess.run(words, check=True, capture_output=True)
@@ -173,7 +170,7 @@ def test_alignments_are_those_of_nucmer(line: str, inside: Path, nucmer_binary: 
 
 
 @pytest.fixture(scope="session")
-def nucmer_binary(mummer_binary: str) -> str:
+def nucmer_binary(mummer_binary):
     """The path of MUMmer's own nucmer, where its mummer is found."""
     path = shutil.which("nucmer")
     if path is None:
@@ -181,14 +178,14 @@ def nucmer_binary(mummer_binary: str) -> str:
     return path
 
 
-def test_the_coordinates_are_those_of_show_coords(inside: Path, nucmer_binary: str) -> None:
+def test_the_coordinates_are_those_of_show_coords(inside, nucmer_binary):
     assert shim("--coords -p x r.fa q.fa") == 0
     expected = subprocess.run(["show-coords", "-r", "x.delta"], check=True, capture_output=True)
     assert Path("x.coords").read_bytes() == expected.stdout
     assert expected.stdout.count(b"q1") > 1
 
 
-def test_sam_has_the_alignments_of_the_delta(inside: Path) -> None:
+def test_sam_has_the_alignments_of_the_delta(inside):
     assert shim("--maxmatch -p x r.fa q.fa") == 0
     assert shim("--maxmatch --sam-long long.sam r.fa q.fa") == 0
     assert shim("--maxmatch --sam-short=short.sam r.fa q.fa") == 0
@@ -214,7 +211,7 @@ def test_sam_has_the_alignments_of_the_delta(inside: Path) -> None:
     assert len(heads[0]) == 3
 
 
-def delta_starts(path: str) -> list[str]:
+def delta_starts(path):
     """Return the record and the start of each alignment of a .delta."""
     found = []
     for line in Path(path).read_text().splitlines():
@@ -225,9 +222,7 @@ def delta_starts(path: str) -> list[str]:
     return found
 
 
-def test_coordinates_need_show_coords(
-    inside: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Captured
-) -> None:
+def test_coordinates_need_show_coords(inside, monkeypatch, capfdbinary):
     monkeypatch.setenv("PATH", str(inside))
     monkeypatch.setattr("sys.argv", [str(inside / "nucmer")])
     assert shim("-o r.fa q.fa") == 1
@@ -258,7 +253,7 @@ def test_coordinates_need_show_coords(
         "-p missing/x r.fa q.fa",
     ],
 )
-def test_failures_end_like_those_of_nucmer(line: str, inside: Path, capfdbinary: Captured) -> None:
+def test_failures_end_like_those_of_nucmer(line, inside, capfdbinary):
     capfdbinary.readouterr()
     assert shim(line) == 1
     assert capfdbinary.readouterr().err.startswith(b"mummergpu: error: ")
@@ -274,19 +269,19 @@ def test_failures_end_like_those_of_nucmer(line: str, inside: Path, capfdbinary:
         ("--depend", b"mummergpu needs no other program"),
     ],
 )
-def test_information(line: str, begin: bytes, inside: Path, capfdbinary: Captured) -> None:
+def test_information(line, begin, inside, capfdbinary):
     capfdbinary.readouterr()
     assert shim(line) == 0
     assert capfdbinary.readouterr().out.startswith(begin)
 
 
-def test_the_version_is_found_where_programs_look_for_it(capfdbinary: Captured) -> None:
+def test_the_version_is_found_where_programs_look_for_it(capfdbinary):
     capfdbinary.readouterr()
     assert shim("--version") == 0
     assert b"version 3.1\n" in capfdbinary.readouterr().out
 
 
-def test_a_link_is_nucmer(inside: Path) -> None:
+def test_a_link_is_nucmer(inside):
     (inside / "nucmer").symlink_to(write_launcher(inside / "mummergpu"))
     words = [str(inside / "nucmer"), "-maxmatch", "-p", "linked", "r.fa", "q.fa"]
     done = subprocess.run(words, env=dict(os.environ), capture_output=True, timeout=300)

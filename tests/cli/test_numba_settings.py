@@ -1,11 +1,8 @@
 """Variables of the environment that set numba up: each works, or one line names it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers.sequences import write_fasta
@@ -13,7 +10,7 @@ from helpers.sequences import write_fasta
 BASES = "ACGTTGCATTAGCAGGATCCATTGACCAGTCAATCGGATTCCGATAGCAATTCGGACTTACGGTTA"
 
 
-def search(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def search(folder, **variables):
     """Search a read in another process."""
     write_fasta(folder / "r.fa", [("r", BASES)])
     write_fasta(folder / "q.fa", [("q", BASES[10:40])])
@@ -32,16 +29,14 @@ def search(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
         ("NUMBA_DEBUG_TYPEINFER", "1", "numba would print to standard output"),
     ],
 )
-def test_a_variable_that_hinders_is_named(
-    name: str, value: str, problem: str, tmp_path: Path
-) -> None:
+def test_a_variable_that_hinders_is_named(name, value, problem, tmp_path):
     done = search(tmp_path, **{name: value})
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"mummergpu: error: {problem}")
     assert done.stderr.endswith(f": unset {name}\n") and done.stderr.count("\n") == 1
 
 
-def test_a_file_of_settings_is_named(tmp_path: Path) -> None:
+def test_a_file_of_settings_is_named(tmp_path):
     (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1\n")
     done = search(tmp_path)
     if done.returncode == 0:
@@ -50,7 +45,7 @@ def test_a_file_of_settings_is_named(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", expected)
 
 
-def test_other_variables_change_nothing(tmp_path: Path) -> None:
+def test_other_variables_change_nothing(tmp_path):
     others = {
         "NUMBA_THREADING_LAYER": "nonsense",
         "NUMBA_CACHE_DIR": "/nonexistent/x",

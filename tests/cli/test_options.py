@@ -1,9 +1,6 @@
 """What the command line tells the main job: spellings, places, defaults."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 from helpers.loops import each
@@ -16,18 +13,17 @@ from mummergpu.index.tree.layout import MAX_PAGE_BASES
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
 
-def options_of(told: list[MatchOptions], command_line: str) -> MatchOptions:
+def options_of(told, command_line):
     assert main(command_line.split()) == 0
     return told.pop()
 
 
-def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_defaults(told, monkeypatch):
     monkeypatch.delenv("MUMMERGPU_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     assert options_of(told, "ref.fa reads.fq") == match_options(
@@ -50,7 +46,7 @@ def test_defaults(told: list[MatchOptions], monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
+def test_match_is_the_command_without_a_name(told):
     expected = options_of(told, "-b ref.fa a.fq b.fq")
     assert options_of(told, "match -b ref.fa a.fq b.fq") == expected
     assert expected.query_paths == ("a.fq", "b.fq")
@@ -109,16 +105,14 @@ def test_match_is_the_command_without_a_name(told: list[MatchOptions]) -> None:
         ("-q --no-progress", "threads", len(os.sched_getaffinity(0))),
     ],
 )
-def test_words_may_stand_anywhere(
-    told: list[MatchOptions], place: str, words: str, field: str, value: object
-) -> None:
+def test_words_may_stand_anywhere(told, place, words, field, value):
     options = options_of(told, place.format(words))
     assert told_value(options, field) == value
     assert (options.reference_path, options.query_paths) == ("r", ("q",))
 
 
 @pytest.mark.parametrize("name", sorted(LETTERS))
-def test_policy_flags_overrule_the_code(told: list[MatchOptions], name: str) -> None:
+def test_policy_flags_overrule_the_code(told, name):
     flag = name.replace("_", "-")
     assert options_of(told, f"--{flag} --policy none r q").index.kind == TreeOptions(
         policy=Policy(**{name: True})
@@ -128,16 +122,14 @@ def test_policy_flags_overrule_the_code(told: list[MatchOptions], name: str) -> 
     assert told_value(options, "policy") == Policy(**{**everything, name: False})
 
 
-def test_files_may_begin_with_a_dash(told: list[MatchOptions]) -> None:
+def test_files_may_begin_with_a_dash(told):
     assert options_of(told, "-b -- -ref.fa -q.fa").query_paths == ("-q.fa",)
     assert options_of(told, "-- -ref.fa -q.fa").reference_path == "-ref.fa"
     assert options_of(told, "ref.fa -").query_paths == ("-",)
 
 
 @pytest.mark.parametrize("words", ["-h", "--help", "-help", "match -h", "r q -h"])
-def test_help_tells_the_options_and_how_we_differ(
-    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_tells_the_options_and_how_we_differ(words, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(words.split()) == 0
     out, err = capsys.readouterr()
@@ -161,9 +153,7 @@ def test_help_tells_the_options_and_how_we_differ(
 @pytest.mark.parametrize(
     "verb", ["", *"index workload doctor completion report nucmer-shim align".split()]
 )
-def test_help_fits_the_terminal(
-    verb: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_fits_the_terminal(verb, width, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     assert main([*verb.split(), "--help"]) == 0
     longest = max(map(len, capsys.readouterr().out.splitlines()))
@@ -173,12 +163,12 @@ def test_help_fits_the_terminal(
 @pytest.mark.parametrize(
     "words", ["--version", "match --version", "-b --version", "--version doctor"]
 )
-def test_version(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_version(words, capsys):
     assert main(words.split()) == 0
     assert capsys.readouterr().out == f"mummergpu {mummergpu.__version__}\n"
 
 
-def test_workload_has_help_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_workload_has_help_of_its_own(capsys):
     assert main(["workload", "--help"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("Usage: mummergpu workload [OPTIONS] NAME")
@@ -186,9 +176,7 @@ def test_workload_has_help_of_its_own(capsys: pytest.CaptureFixture[str]) -> Non
         assert name in out
 
 
-def test_workload_is_made_and_the_next_command_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_workload_is_made_and_the_next_command_told(tmp_path, capsys):
     reference = tmp_path / "r.fa"
     reference.write_bytes(b">r\n" + b"ACGTTGCATCGATCGGATCA" * 200 + b"\n")
     folder = tmp_path / "made"
@@ -200,9 +188,7 @@ def test_workload_is_made_and_the_next_command_told(
     assert (folder / "reads.fq").read_bytes().startswith(b"@")
 
 
-def test_options_before_a_verb_belong_to_the_verb(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_options_before_a_verb_belong_to_the_verb(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "r.fa").write_bytes(b">r\n" + b"ACGTTGCATCGATCGGATCA" * 3 + b"\n")
     expected = b""
@@ -223,7 +209,7 @@ def test_options_before_a_verb_belong_to_the_verb(
     assert (tmp_path / "w" / "reads.fq").exists()
 
 
-def test_a_file_may_be_named_like_a_verb(told: list[MatchOptions]) -> None:
+def test_a_file_may_be_named_like_a_verb(told):
     for words in ("./index reads.fq", "match index reads.fq", "-- index reads.fq"):
         options = options_of(told, words)
         assert (options.reference_path, options.query_paths) == (words.split()[-2], ("reads.fq",))
@@ -232,13 +218,13 @@ def test_a_file_may_be_named_like_a_verb(told: list[MatchOptions]) -> None:
     assert options_of(told, "-b match index q.fa").reference_path == "index"
 
 
-def test_threads_as_in_mummer_4(told: list[MatchOptions]) -> None:
+def test_threads_as_in_mummer_4(told):
     expected = options_of(told, "-t 2 -b r q")
     for words in ("-qthreads 2 -b", "-b -qthreads=2"):
         assert options_of(told, f"{words} r q") == expected
 
 
-def test_letters_that_another_command_has_too_keep_their_meaning(told: list[MatchOptions]) -> None:
+def test_letters_that_another_command_has_too_keep_their_meaning(told):
     expected = options_of(told, "-t 2 -b -L -s r q")
     for words in ("-L -qthreads 2 -b -s r q", "-b -s -L -t 2 r q", "-b -s -t2 -L r q"):
         assert options_of(told, words) == expected
@@ -262,19 +248,17 @@ def test_letters_that_another_command_has_too_keep_their_meaning(told: list[Matc
         ("--profile", "tree", 8_388_608),
     ],
 )
-def test_options_that_speak_of_trees_mean_a_search_of_trees(
-    told: list[MatchOptions], words: str, search: str, page_size: int | None
-) -> None:
+def test_options_that_speak_of_trees_mean_a_search_of_trees(told, words, search, page_size):
     options = options_of(told, f"{words} ref.fa reads.fq")
     kind = options.index.kind
     assert (kind.search, kind.page_size) == (search, page_size)
 
 
 @pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--profile"])
-def test_a_kmer_search_has_no_trees(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kmer_search_has_no_trees(words, capsys):
     assert main(f"--search kmer {words} ref.fa reads.fq".split()) == 2
     assert f"{words.split()[0].replace('--no-', '--')} applies only to" in capsys.readouterr().err
 
 
-def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows() -> None:
+def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows():
     assert PAPER_PAGE_BASES == MAX_PAGE_BASES

@@ -1,7 +1,5 @@
 """The commands on a system that lacks what only Linux has, such as macOS on ARM."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import os
@@ -64,13 +62,13 @@ run()
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     (tmp_path / "t.fa").write_text(">t\nACGGTCATTGCA\n")
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("name", OF_LINUX)
-def test_a_job_needs_none_of_the_calls_of_linux(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_needs_none_of_the_calls_of_linux(name, monkeypatch):
     monkeypatch.delattr(os, name, raising=False)
     words = "t.fa t.fa -q -C -l 4 -o out --stats stats.json"
     assert main(words.split()) == 0
@@ -79,9 +77,7 @@ def test_a_job_needs_none_of_the_calls_of_linux(name: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", OF_LINUX_IN_MMAP)
-def test_a_job_with_an_index_needs_none_of_the_constants_of_linux(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_with_an_index_needs_none_of_the_constants_of_linux(name, monkeypatch):
     monkeypatch.delattr(mmap, name, raising=False)
     for search in ("kmer", "tree"):
         assert main(["index", "-q", "t.fa", "--search", search, "-l", "4", "-o", "t.mgi"]) == 0
@@ -89,14 +85,14 @@ def test_a_job_with_an_index_needs_none_of_the_constants_of_linux(
         assert Path("out").read_text() == ROWS
 
 
-def run_elsewhere(words: str) -> str:
+def run_elsewhere(words):
     command = [sys.executable, "-c", ELSEWHERE, " ".join(OF_LINUX), " ".join(OF_LINUX_IN_MMAP)]
     done = subprocess.run([*command, *words.split()], capture_output=True, text=True)
     assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
     return done.stdout
 
 
-def test_all_commands_work_without_anything_of_linux() -> None:
+def test_all_commands_work_without_anything_of_linux():
     assert run_elsewhere("t.fa t.fa -C -l 4") == ROWS
     assert run_elsewhere("t.fa t.fa -C -l 4 --search tree --page-size 10 -o -") == ROWS
     for search in ("kmer", "tree"):

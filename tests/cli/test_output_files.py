@@ -1,7 +1,5 @@
 """Matches go to one file or several, compressed if the name says so."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path
@@ -13,7 +11,7 @@ from mummergpu.cli.main import main
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     made = random.Random(3)
     text = random_bases(made, 3000)
     (tmp_path / "r.fa").write_text(f">r\n{text}\n")
@@ -22,11 +20,11 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(words: str) -> int:
+def run(words):
     return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
 
 
-def test_files_take_the_place_of_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_files_take_the_place_of_standard_output(capfdbinary):
     assert run("") == 0
     expected = capfdbinary.readouterr().out
     assert run("-o one.gz -o two.paf") == 0
@@ -47,17 +45,17 @@ def test_files_take_the_place_of_standard_output(capfdbinary: pytest.CaptureFixt
         ("-o x.bam.gz", "would compress bam once more"),
     ],
 )
-def test_wrong_usage(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage(words, message, capsys):
     assert run(words) == 2
     assert message in capsys.readouterr().err
 
 
-def test_options_of_the_text_may_go_with_other_files() -> None:
+def test_options_of_the_text_may_go_with_other_files():
     assert run("-o x.txt -o x.paf -s -c") == 0 and run("-o y.paf -c") == 0
     assert Path("x.paf").read_bytes() == Path("y.paf").read_bytes()
 
 
-def test_a_failed_run_leaves_none_of_its_files() -> None:
+def test_a_failed_run_leaves_none_of_its_files():
     Path("q.fa").write_text(">a\nACGT\n!\n")
     assert run("-o one.txt -o two.gz") == 1
     assert not Path("one.txt").exists() and not Path("two.gz").exists()

@@ -1,7 +1,5 @@
 """The main job on pairs of reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from mummergpu.cli.main import main
 
 
 @pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("ref.fa").write_text(">r\nACGTTGCAGGATCCTTAGCA\n")
     Path("1.fa").write_text(">a\nACGTTGC\n>b x\nGGATCC\n")
@@ -19,11 +17,11 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("b.fa").write_text(">a\nA\n>c\nA\n")
 
 
-def words(*queries: str) -> list[str]:
+def words(*queries):
     return ["-C", "-q", "-l", "5", "ref.fa", *queries]
 
 
-def test_text_in_the_order_of_pairs(inside: None, capfd: pytest.CaptureFixture[str]) -> None:
+def test_text_in_the_order_of_pairs(inside, capfd):
     assert main([*words("1.fa", "2.fa"), "--pair", "--stats", "stats.json"]) == 0
     text = capfd.readouterr().out
     assert [line for line in text.splitlines() if line.startswith(">")] == [
@@ -37,7 +35,7 @@ def test_text_in_the_order_of_pairs(inside: None, capfd: pytest.CaptureFixture[s
     assert capfd.readouterr().out == text
 
 
-def test_errors(inside: None, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors(inside, capfd):
     assert main([*words("1.fa", "b.fa"), "--pair"]) == 1
     assert "b.fa:3: not the mate of 'b'" in capfd.readouterr().err
     assert main([*words("1.fa", "2.fa", "both.fa"), "--pair"]) == 2

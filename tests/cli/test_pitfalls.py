@@ -3,11 +3,8 @@
 The reference is random, so that the only matches are the ones that a query was cut from.
 """
 
-from __future__ import annotations
-
 import re
 from io import BytesIO, TextIOWrapper
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -23,14 +20,14 @@ BORDERS = [(page.begin, page.end) for page in plan_pages(LENGTH, PAGE, LEAST - 1
 OTHER = str.maketrans("ACGT", "CGTA")
 
 
-def bases(seed: int, length: int) -> str:
+def bases(seed, length):
     return "".join(Random(seed).choices("ACGT", k=length))
 
 
 PLAIN = bases(1, LENGTH)
 
 
-def broken_at_borders() -> str:
+def broken_at_borders():
     """Return the reference with runs of N that begin, end and lie at borders of pages."""
     letters = list(PLAIN)
     for number, (begin, end) in enumerate(BORDERS):
@@ -44,7 +41,7 @@ def broken_at_borders() -> str:
 BROKEN = broken_at_borders()
 
 
-def rows_of_part(reference: str, begin: int, end: int) -> list[tuple[int, int, int]]:
+def rows_of_part(reference, begin, end):
     """Return what a query cut from the reference must match: all between its Ns, once."""
     return [
         (begin + run.start() + 1, run.start() + 1, len(run.group()))
@@ -53,7 +50,7 @@ def rows_of_part(reference: str, begin: int, end: int) -> list[tuple[int, int, i
     ]
 
 
-def text_of(folder: Path, *words: str) -> str:
+def text_of(folder, *words):
     """Return what both searches write, for pages with trees and for parts with tables."""
     texts = []
     for search in ("tree", "kmer"):
@@ -63,7 +60,7 @@ def text_of(folder: Path, *words: str) -> str:
     return texts[0]
 
 
-def found_rows(folder: Path, reference: str, reads: list[str], *words: str) -> list[list]:
+def found_rows(folder, reference, reads, *words):
     """Return the rows of each header."""
     (folder / "r.fa").write_text(f">r\n{reference}\n")
     (folder / "q.fa").write_text("".join(f">q\n{read}\n" for read in reads))
@@ -73,7 +70,7 @@ def found_rows(folder: Path, reference: str, reads: list[str], *words: str) -> l
 
 
 @pytest.mark.parametrize("reference", [PLAIN, BROKEN], ids=["plain", "N at borders"])
-def test_borders_of_pages(reference: str, tmp_path: Path) -> None:
+def test_borders_of_pages(reference, tmp_path):
     """A match is one line, wherever it begins or ends, and however many pages it covers."""
     parts = []
     for begin, end in BORDERS:
@@ -96,7 +93,7 @@ def test_borders_of_pages(reference: str, tmp_path: Path) -> None:
         assert found_rows(tmp_path, reference, turned, "-r", "--page-size", page) == expected
 
 
-def test_matches_that_touch_both_ends_of_a_page(tmp_path: Path) -> None:
+def test_matches_that_touch_both_ends_of_a_page(tmp_path):
     """Flanked by other bases, so that they end just there, and not before the border."""
     reads = [PLAIN[begin:end] for begin, end in BORDERS]
     changed = [
@@ -113,7 +110,7 @@ def test_matches_that_touch_both_ends_of_a_page(tmp_path: Path) -> None:
         assert found_rows(tmp_path, PLAIN, changed, *words) == expected
 
 
-def test_one_contig_is_one_line_in_every_mode(tmp_path: Path) -> None:
+def test_one_contig_is_one_line_in_every_mode(tmp_path):
     """100,000 bases that lie on six pages."""
     contig = PLAIN[70_000:170_000]
     for mode in ("-maxmatch", "-mumreference", "-mum"):
@@ -121,7 +118,7 @@ def test_one_contig_is_one_line_in_every_mode(tmp_path: Path) -> None:
         assert found_rows(tmp_path, PLAIN, [contig], *words) == [[(70_001, 1, 100_000)]]
 
 
-def test_repeats_on_different_pages_are_not_unique(tmp_path: Path) -> None:
+def test_repeats_on_different_pages_are_not_unique(tmp_path):
     repeat = bases(2, 500)
     reference = PLAIN[:30_000] + repeat + PLAIN[30_000:90_001] + repeat + PLAIN[90_001:100_000]
     read = reference[29_900:30_600]
@@ -137,7 +134,7 @@ def test_repeats_on_different_pages_are_not_unique(tmp_path: Path) -> None:
     assert found_rows(tmp_path, reference, [double], *words, "-mum") == [[]]
 
 
-def test_forty_query_files(tmp_path: Path) -> None:
+def test_forty_query_files(tmp_path):
     """MUMmer takes at most 32."""
     record = PLAIN[:2000]
     (tmp_path / "r.fa").write_text(f">r0\n{record}\n")
@@ -150,7 +147,7 @@ def test_forty_query_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 20])
-def test_ends_of_records(length: int, tmp_path: Path) -> None:
+def test_ends_of_records(length, tmp_path):
     """First and last bases, and matches as long as a read, next to records that are shorter."""
     records = [PLAIN[:50], "A", "", PLAIN[:50], "NNN", PLAIN[50:70], "ACGTACGTACGTACGTACG"]
     reads = [
@@ -175,9 +172,7 @@ def test_ends_of_records(length: int, tmp_path: Path) -> None:
             assert text_of(tmp_path, *words, *files) == expected
 
 
-def test_several_passes_over_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_passes_over_standard_input(tmp_path, monkeypatch):
     """Every page alone in memory, and queries that can be read only once."""
     (tmp_path / "r.fa").write_text(f">r\n{PLAIN}\n")
     parts = [(begin, begin + 150) for begin in range(0, LENGTH - 150, 997)]
@@ -194,7 +189,7 @@ def test_several_passes_over_standard_input(
     assert texts[1:] == [texts[0]] * 5
 
 
-def test_quality_that_looks_like_headers(tmp_path: Path) -> None:
+def test_quality_that_looks_like_headers(tmp_path):
     (tmp_path / "r.fa").write_text(f">r0\n{PLAIN[:400]}\n")
     reads = [PLAIN[start : start + 40] for start in (0, 100, 200)]
     qualities = [">" * 40, "@" * 40, "+" * 40]

@@ -1,7 +1,5 @@
 """The command ``plot`` and the option ``--plot``: files, defaults, and what is refused."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -19,14 +17,13 @@ from mummergpu.cli.plot import usual_length
 from mummergpu.drawing.picture import PictureStyle
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
-from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.strand import Strand
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     made = random.Random(3)
     text = random_bases(made, 3000)
     complement = reverse_complement(text[1000:2500])
@@ -35,7 +32,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def error_of(capsys: pytest.CaptureFixture[str], words: str, code: int) -> str:
+def error_of(capsys, words, code):
     assert main(words.split()) == code
     told = capsys.readouterr()
     assert told.out == ""
@@ -44,34 +41,34 @@ def error_of(capsys: pytest.CaptureFixture[str], words: str, code: int) -> str:
 
 
 @pytest.mark.parametrize("ending", STARTS)
-def test_every_kind_of_file(ending: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_kind_of_file(ending, capsys):
     assert main(["plot", "-q", "r.fa", "q.fa", "-o", f"x.{ending.upper()}"]) == 0
     content = Path(f"x.{ending.upper()}").read_bytes()
     assert content.startswith(STARTS[ending])
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_picture_has_a_title_and_its_matches() -> None:
+def test_a_picture_has_a_title_and_its_matches():
     assert main(["plot", "-q", "r.fa", "q.fa", "-o", "x.svg", "--title", "T"]) == 0
     text = Path("x.svg").read_text()
     ElementTree.fromstring(text)
     assert "*turned" in text and "2 MUMs of at least 20 bp" in text and ">T<" in text
 
 
-def test_names_of_files_are_the_title() -> None:
+def test_names_of_files_are_the_title():
     assert main(["plot", "-q", "r.fa", "q.fa", "-o", "x.svg", "--no-order"]) == 0
     text = Path("x.svg").read_text()
     assert "q against r" in text and "*turned" not in text and "turned" in text
 
 
-def test_the_size_is_in_inches() -> None:
+def test_the_size_is_in_inches():
     for size, found in (("3", (450, 450)), ("4x2.5", (600, 375))):
         assert main(["plot", "-q", "r.fa", "q.fa", "-o", "x.png", "--size", size]) == 0
         header = Path("x.png").read_bytes()[16:24]
         assert (int.from_bytes(header[:4]), int.from_bytes(header[4:])) == found
 
 
-def test_a_picture_beside_the_rows(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_picture_beside_the_rows(capfdbinary):
     words = ["r.fa", "q.fa", "-mum", "-b", "-q", "-C"]
     assert main([*words, "-o", "rows.txt", "-o", "x.png"]) == 0
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
@@ -85,7 +82,7 @@ def test_a_picture_beside_the_rows(capfdbinary: pytest.CaptureFixture[bytes]) ->
     assert capfdbinary.readouterr().out == b""
 
 
-def test_defaults(told: list[MatchOptions]) -> None:
+def test_defaults(told):
     assert main("plot r.fa q.fa -o x.png -t 3 --backend cpu".split()) == 0
     options = told.pop()
     assert options.outputs == (OutputTarget("x.png", "plot"),)
@@ -97,7 +94,7 @@ def test_defaults(told: list[MatchOptions]) -> None:
     assert options.search.in_words == "MUMs of at least 20 bp"
 
 
-def test_options(told: list[MatchOptions]) -> None:
+def test_options(told):
     words = "plot --size 9x4 r.fa q.fa r.fa -o x.svg -maxmatch -l 31 --no-order"
     assert main(words.split()) == 0
     options = told.pop()
@@ -132,15 +129,13 @@ def test_options(told: list[MatchOptions]) -> None:
         ("plot r.fa q.fa -o x.png -r", "no such option '-r'"),
     ],
 )
-def test_what_is_refused(words: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(words, message, capsys):
     assert message.lower() in error_of(capsys, f"{words} -q", 2).lower()
     assert sorted(os.listdir()) == ["q.fa", "r.fa"]
 
 
 @pytest.mark.parametrize("words", ["plot r.fa q.fa -o x.png", "r.fa q.fa -o x.txt -o x.svg"])
-def test_a_missing_library_is_named_before_the_search(
-    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_library_is_named_before_the_search(words, capsys, monkeypatch):
     for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -150,15 +145,13 @@ def test_a_missing_library_is_named_before_the_search(
     assert main("plot r.fa q.fa -q -o x.html".split()) == 0
 
 
-def test_a_verbose_run_stays_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verbose_run_stays_verbose(capsys):
     assert main("plot r.fa q.fa -v -C -o x.html".split()) == 0
     assert "mummergpu: end_to_end" in capsys.readouterr().err
 
 
-def test_the_least_length_grows_with_the_genomes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def length(*sizes: int) -> int:
+def test_the_least_length_grows_with_the_genomes(tmp_path, monkeypatch):
+    def length(*sizes):
         paths = []
         for number, size in enumerate(sizes):
             paths.append(str(tmp_path / f"{number}.fa"))
@@ -175,7 +168,7 @@ def test_the_least_length_grows_with_the_genomes(
     assert length(3_000_000_000, 3_000_000_000) == 20
 
 
-def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path: Path) -> None:
+def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME")}
@@ -192,13 +185,13 @@ def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path: Pa
 
 
 @pytest.fixture
-def matches() -> None:
+def matches():
     words = ["-C", "-q", "-b", "-mum", "-l", "20", "r.fa", "q.fa", "-o", "x.paf"]
     assert main([*words, "-o", "x.paf.gz"]) == 0
 
 
 @pytest.mark.parametrize("name", ["x.paf", "x.paf.gz"])
-def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches: None, name: str) -> None:
+def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches, name):
     assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "own.html", "--title", "t"]) == 0
     assert main(["plot", name, "-o", "read.html", "--title", "t", "-q"]) == 0
     own, read = (Path(one).read_text() for one in ("own.html", "read.html"))
@@ -209,7 +202,7 @@ def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches: None, name:
 
 
 @pytest.mark.parametrize("name", ["x.delta", "x.paf"])
-def test_alignments_without_a_difference_give_the_same_picture(name: str) -> None:
+def test_alignments_without_a_difference_give_the_same_picture(name):
     assert main(["align", "-C", "-q", "r.fa", "q.fa", "-o", name]) == 0
     assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "own.html", "--title", "t"]) == 0
     assert main(["plot", name, "-o", "read.html", "--title", "t", "-q"]) == 0
@@ -219,9 +212,7 @@ def test_alignments_without_a_difference_give_the_same_picture(name: str) -> Non
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
 
 
-def test_alignments_are_called_so_and_can_be_coloured_by_identity(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_alignments_are_called_so_and_can_be_coloured_by_identity(capsys):
     lines = ["q\t400\t0\t300\t+\tr\t500\t0\t300\t290\t300\t60"]
     lines.append("q\t400\t300\t400\t-\tr\t500\t400\t500\t85\t100\t60")
     Path("two.paf").write_text("\n".join(lines) + "\n")
@@ -235,7 +226,7 @@ def test_alignments_are_called_so_and_can_be_coloured_by_identity(
     assert "--colour identity: exact matches" in capsys.readouterr().err
 
 
-def numbers_of(page: str) -> list[str]:
+def numbers_of(page):
     """What a page has of matches."""
     return re.findall(r'"columns":"([^"]+)"', page)
 
@@ -256,9 +247,7 @@ def numbers_of(page: str) -> list[str]:
         ("cut.paf.gz -o y.png", 1, "cut.paf.gz: the compressed data end too early"),
     ],
 )
-def test_files_of_matches_that_are_refused(
-    matches: None, capsys: pytest.CaptureFixture[str], line: str, code: int, message: str
-) -> None:
+def test_files_of_matches_that_are_refused(matches, capsys, line, code, message):
     good = "q\t8\t0\t4\t+\tr\t9\t1\t5\t4\t4\t255\n"
     Path("wrong.paf").write_text(good + good.replace("\t0\t4\t", "\t5\t9\t"))
     Path("text.paf").write_text("> q\n")

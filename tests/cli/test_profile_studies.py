@@ -1,7 +1,5 @@
 """The commands ``sweep`` and ``report`` with profiles and proteins."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -21,7 +19,7 @@ CODES = [one.code for one in PROCESSOR_POLICIES]
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("profiles")
     for name, sizes in (("one.hmm", (40,)), ("two.hmm", (20, 70))):
         with open(folder / name, "wb") as file:
@@ -39,17 +37,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(files, monkeypatch):
     monkeypatch.chdir(files)
 
 
-def run(words: str) -> int:
+def run(words):
     return main(words.split())
 
 
-def test_the_filters_of_the_processor_are_swept(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_filters_of_the_processor_are_swept(tmp_path, capfd):
     out = tmp_path / "out"
     assert run(f"sweep one.hmm p.faa -C -o {out} --runs 2 --repeat-control 1") == 0
     err = capfd.readouterr().err.splitlines()
@@ -75,7 +71,7 @@ def test_the_filters_of_the_processor_are_swept(
     assert "runs are missing" not in text
 
 
-def test_each_profile_has_a_folder(tmp_path: Path) -> None:
+def test_each_profile_has_a_folder(tmp_path):
     short = "--runs 1 --repeat-control 0 --policies V00 -q"
     assert run(f"sweep two.hmm p.faa -C -o {tmp_path} {short}") == 0
     assert sorted(one.name for one in tmp_path.iterdir()) == ["made0", "made1"]
@@ -95,13 +91,13 @@ def test_each_profile_has_a_folder(tmp_path: Path) -> None:
         ("hmmsearch one.hmm p.faa --filter-policy g1crggg", "is for studies"),
     ],
 )
-def test_errors_are_told(words: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_told(words, message, capfd):
     assert run(words) in (1, 2)
     assert message in capfd.readouterr().err
     assert not Path("x").exists()
 
 
-def test_a_report_shows_one_subject(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_report_shows_one_subject(tmp_path, capfd):
     short = "--runs 1 --repeat-control 0 -q"
     assert run(f"sweep one.hmm p.faa -C -o {tmp_path / 'a'} --policies V00 {short}") == 0
     (tmp_path / "b").mkdir()

@@ -9,9 +9,7 @@ OPTIONS = [(verb, name) for verb, options in REMOVED_OPTIONS.items() for name in
 
 
 @pytest.mark.parametrize(("verb", "name"), OPTIONS)
-def test_a_removed_option_names_what_to_use(
-    verb: str, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_removed_option_names_what_to_use(verb, name, capsys):
     known = {spelling for option in commands.commands[verb].params for spelling in option.opts}
     assert name not in known
     # The option may stand behind the files, with a value or without one.
@@ -24,14 +22,14 @@ def test_a_removed_option_names_what_to_use(
 
 
 @pytest.mark.parametrize("verb", REMOVED_COMMANDS)
-def test_a_removed_command_names_what_to_use(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_removed_command_names_what_to_use(verb, capsys):
     assert verb not in commands.commands
     assert main([verb, "a.fa", "b.fa"]) == 2
     assert f"'{verb}' was removed: {REMOVED_COMMANDS[verb]}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["a.fa b.fa", "index a.fa -o a.mgi"])
-def test_a_removed_value_names_what_to_use(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_removed_value_names_what_to_use(words, capsys):
     assert main([*words.split(), "--policy", "auto"]) == 2
     error = capsys.readouterr().err
     assert AUTO_POLICY in error

@@ -1,13 +1,9 @@
 """The command ``report``: its inputs, its files, and what is wrong with either."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from helpers.loops import each
@@ -17,11 +13,11 @@ from mummergpu.cli.main import main
 
 
 @pytest.fixture
-def cpu(tmp_path: Path) -> Path:
+def cpu(tmp_path):
     return write_cpu_sweep(tmp_path / "cpu", runs=1, controls=2)
 
 
-def error_of(capsys: pytest.CaptureFixture[str], *words: object, code: int = 1) -> str:
+def error_of(capsys, *words, code=1):
     """Run the command, and return its error, which is one line."""
     assert main(["report", *map(str, words)]) == code
     told = capsys.readouterr()
@@ -30,9 +26,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *words: object, code: int = 1) 
     return line
 
 
-def test_a_report_lies_in_the_folder_of_its_sweep(
-    cpu: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_lies_in_the_folder_of_its_sweep(cpu, capsys):
     assert main(["report", str(cpu)]) == 0
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", f"mummergpu: the report is {cpu}/report.html\n")
@@ -49,7 +43,7 @@ def test_a_report_lies_in_the_folder_of_its_sweep(
     assert "Without Figures 4, 5 and 6: the cpu backend has no textures." in page
 
 
-def test_the_same_sweep_makes_the_same_bytes(cpu: Path, tmp_path: Path) -> None:
+def test_the_same_sweep_makes_the_same_bytes(cpu, tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for folder in folders:
         assert main(["report", "-q", str(cpu), "-o", str(folder)]) == 0
@@ -57,7 +51,7 @@ def test_the_same_sweep_makes_the_same_bytes(cpu: Path, tmp_path: Path) -> None:
     assert one == two
 
 
-def test_several_sweeps_stand_side_by_side(cpu: Path, tmp_path: Path) -> None:
+def test_several_sweeps_stand_side_by_side(cpu, tmp_path):
     study = tmp_path / "study"
     write_gpu_sweep(study / "b", runs=1, controls=3)
     write_gpu_sweep(study / "a", runs=1, controls=3, name="HSILL", profile=False)
@@ -75,7 +69,7 @@ def test_several_sweeps_stand_side_by_side(cpu: Path, tmp_path: Path) -> None:
     assert "60.0e9 / s" in page
 
 
-def test_equal_sweeps_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+def test_equal_sweeps_are_told_apart_by_their_folders(tmp_path):
     for name in ("x", "y"):
         write_cpu_sweep(tmp_path / "study" / name, runs=1, controls=0)
     assert main(["report", "-q", str(tmp_path / "study")]) == 0
@@ -84,7 +78,7 @@ def test_equal_sweeps_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     assert "How noisy the machine was is not known" in text
 
 
-def test_an_interrupted_sweep_says_what_is_missing(tmp_path: Path) -> None:
+def test_an_interrupted_sweep_says_what_is_missing(tmp_path):
     folder = write_cpu_sweep(tmp_path / "s", runs=2, controls=3)
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
     kept = [line for line in lines if json.loads(line)["policy"] != "mn"][:20]
@@ -99,7 +93,7 @@ def test_an_interrupted_sweep_says_what_is_missing(tmp_path: Path) -> None:
 
 
 @each("count", [0, 1, 2, 3])
-def test_a_sweep_of_few_runs_is_reported(tmp_path: Path, count: int) -> None:
+def test_a_sweep_of_few_runs_is_reported(tmp_path, count):
     folder = write_cpu_sweep(tmp_path / str(count), runs=1, controls=0)
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
     (folder / "runs.jsonl").write_text("".join(lines[:count]))
@@ -109,13 +103,13 @@ def test_a_sweep_of_few_runs_is_reported(tmp_path: Path, count: int) -> None:
     assert ("No run has been made yet." in text) == (count == 0)
 
 
-def test_a_sweep_that_was_killed_before_its_first_run_is_reported(cpu: Path) -> None:
+def test_a_sweep_that_was_killed_before_its_first_run_is_reported(cpu):
     (cpu / "runs.jsonl").unlink()
     assert main(["report", "-q", str(cpu)]) == 0
     assert "No run has been made yet." in (cpu / "report.html").read_text()
 
 
-def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
+def test_names_are_text_and_never_markup(tmp_path):
     name = "<script>alert('x')</script> $x^2$ & \x07 日本 | [a](b)"
     folder = write_gpu_sweep(tmp_path / "s", CPU_CODES, runs=1, controls=0, name=name)
     out = tmp_path / "out"
@@ -128,9 +122,7 @@ def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["matplotlib", "jinja2", "scipy"])
-def test_a_missing_library_is_named_with_what_installs_it(
-    library: str, cpu: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_library_is_named_with_what_installs_it(library, cpu, monkeypatch, capsys):
     for module in [name for name in sys.modules if name.split(".")[0] == library]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, library, None)
@@ -140,10 +132,10 @@ def test_a_missing_library_is_named_with_what_installs_it(
     assert not (cpu / "report.html").exists()
 
 
-def replaced(key: str, value: object) -> Callable[[str], str]:
+def replaced(key, value):
     """Return a function that changes a value in a line of JSON; dots lead into objects."""
 
-    def change(line: str) -> str:
+    def change(line):
         whole = json.loads(line)
         inner = whole
         *way, last = key.split(".")
@@ -169,9 +161,7 @@ def replaced(key: str, value: object) -> Callable[[str], str]:
         (replaced("kernels", {"k": {"milliseconds": 1}}), "launches"),
     ],
 )
-def test_a_damaged_run_is_named_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[str], str], expected: str
-) -> None:
+def test_a_damaged_run_is_named_with_its_line(tmp_path, capsys, damage, expected):
     folder = write_cpu_sweep(tmp_path / "damaged", runs=1, controls=0)
     path = folder / "runs.jsonl"
     lines = path.read_text().splitlines()
@@ -192,9 +182,7 @@ def test_a_damaged_run_is_named_with_its_line(
         (replaced("policies", ["QQ"]), "a letter stands twice"),
     ],
 )
-def test_a_damaged_setup_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[str], str], expected: str
-) -> None:
+def test_a_damaged_setup_is_named(tmp_path, capsys, damage, expected):
     folder = write_cpu_sweep(tmp_path / "damaged", runs=1, controls=0)
     path = folder / "sweep.json"
     path.write_text(damage(path.read_text()))
@@ -203,9 +191,7 @@ def test_a_damaged_setup_is_named(
     assert expected in line
 
 
-def test_what_is_no_sweep_is_refused(
-    cpu: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_sweep_is_refused(cpu, tmp_path, capsys):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "empty: holds no sweep: there is no sweep.json in it" in error_of(capsys, empty)
@@ -220,9 +206,7 @@ def test_what_is_no_sweep_is_refused(
     assert "taken: cannot be made: File exists" in error_of(capsys, cpu, "-o", taken)
 
 
-def test_an_older_page_stays_if_the_new_one_fails(
-    cpu: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_older_page_stays_if_the_new_one_fails(cpu, capsys):
     (cpu / "report.html").write_text("older")
     (cpu / "sweep.json").write_text("{}")
     error_of(capsys, cpu)

@@ -1,13 +1,10 @@
 """The page of a report in a real browser: no request, no script error, every figure drawn."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
 
 import pytest
-from helpers.browser import Visit, visit
+from helpers.browser import visit
 from helpers.sweeps import write_cpu_sweep, write_gpu_sweep
 
 from mummergpu.cli.main import main
@@ -28,7 +25,7 @@ addEventListener("load", () => {
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(tmp_path_factory):
     """The page of a report on two sweeps."""
     folder = tmp_path_factory.mktemp("page")
     write_gpu_sweep(folder / "study" / "gpu", name="<script>alert(1)</script>")
@@ -38,7 +35,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def visited(browser_binary: str, report: Path, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+def visited(browser_binary, report, tmp_path_factory):
     """The page, opened from a folder in which there is nothing else."""
     folder = tmp_path_factory.mktemp("alone")
     page = folder / "report.html"
@@ -46,7 +43,7 @@ def visited(browser_binary: str, report: Path, tmp_path_factory: pytest.TempPath
     return visit(browser_binary, page, tmp_path_factory.mktemp("browser"))
 
 
-def test_the_page_asks_for_nothing_and_complains_of_nothing(visited: Visit) -> None:
+def test_the_page_asks_for_nothing_and_complains_of_nothing(visited):
     assert visited.requests == set()
     assert visited.console == []
     assert "<h2>Summary</h2>" in visited.document
@@ -57,7 +54,7 @@ def test_the_page_asks_for_nothing_and_complains_of_nothing(visited: Visit) -> N
     assert re.findall(r"url\((?!#)|@import", visited.document) == []
 
 
-def test_figures_have_a_size(browser_binary: str, report: Path, tmp_path: Path) -> None:
+def test_figures_have_a_size(browser_binary, report, tmp_path):
     # The page itself allows no script.
     free = re.sub(r"<meta http-equiv[^>]*>", "", report.read_text())
     measured = report.parent / "measured.html"
@@ -73,7 +70,7 @@ def test_figures_have_a_size(browser_binary: str, report: Path, tmp_path: Path) 
     assert min(sizes["images"]) > 300
 
 
-def test_what_a_page_must_not_do_is_noticed(browser_binary: str, tmp_path: Path) -> None:
+def test_what_a_page_must_not_do_is_noticed(browser_binary, tmp_path):
     page = tmp_path / "bad.html"
     page.write_text('<img src="http://127.0.0.1:9/figure.png"><script>undefined.property;</script>')
     seen = visit(browser_binary, page, tmp_path / "browser")

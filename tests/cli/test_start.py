@@ -1,13 +1,10 @@
 """The first moments of a process: signals while modules are imported, and what is imported."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -33,8 +30,8 @@ DELAYS = (0, 2, 5, 10, 20, 30, 40, 50, 60, 80, 100, 120, 150, 250, 400)
 """Milliseconds: from the first import to the middle of the work."""
 
 
-def run(program: str, *words: str, ignored: tuple[signal.Signals, ...] = ()) -> str:
-    def ignore() -> None:
+def run(program, *words, ignored=()):
+    def ignore():
         # A shell lets processes in the background ignore some signals, and they inherit that.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
@@ -52,9 +49,7 @@ def run(program: str, *words: str, ignored: tuple[signal.Signals, ...] = ()) -> 
         (signal.SIGHUP, b"mummergpu: terminal closed\n"),
     ],
 )
-def test_a_signal_at_any_moment_ends_in_one_line(
-    number: signal.Signals, line: bytes, tmp_path: Path
-) -> None:
+def test_a_signal_at_any_moment_ends_in_one_line(number, line, tmp_path):
     (tmp_path / "r.fa").write_bytes(b">r\nACGTTGCATCGATCGGATCAAGCTTACG\n")
     for delay in DELAYS:
         process = subprocess.Popen(
@@ -75,7 +70,7 @@ def test_a_signal_at_any_moment_ends_in_one_line(
         assert [path.name for path in tmp_path.iterdir()] == ["r.fa"]
 
 
-def test_the_handlers_stand_before_anything_slow_is_imported() -> None:
+def test_the_handlers_stand_before_anything_slow_is_imported():
     program = """
 import sys
 before = set(sys.modules)
@@ -97,7 +92,7 @@ mummergpu.__main__.run()
     assert before_the_handlers.split() == names
 
 
-def test_an_interrupt_while_the_handlers_are_set_up_is_one_line() -> None:
+def test_an_interrupt_while_the_handlers_are_set_up_is_one_line():
     program = """
 from mummergpu.cli import exit_on_signal
 
@@ -112,7 +107,7 @@ run()
     assert (done.returncode, done.stderr) == (130, b"mummergpu: interrupted\n")
 
 
-def test_what_the_parent_ignores_stays_ignored() -> None:
+def test_what_the_parent_ignores_stays_ignored():
     program = """
 import signal
 from mummergpu.cli.exit_on_signal import ENDINGS, end_at_signals
@@ -151,9 +146,7 @@ run()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_at_an_import_of_the_start_ends_in_one_line(
-    number: signal.Signals, tmp_path: Path
-) -> None:
+def test_a_signal_at_an_import_of_the_start_ends_in_one_line(number, tmp_path):
     """At the first imports behind the handlers, and at some later ones."""
     (tmp_path / "r.fa").write_bytes(b">r\nACGTTGCATCGATCGGATCAAGCTTACG\n")
     for at in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89):
@@ -180,14 +173,12 @@ print(len(os.listdir("/proc/self/task")) - threading.active_count())
 """
 
 
-def test_numpy_starts_no_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_starts_no_threads_of_its_own(monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     assert run(LIBRARY_THREADS).splitlines()[-1] == "0"
 
 
-def test_a_number_of_threads_that_the_user_gives_numpy_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_number_of_threads_that_the_user_gives_numpy_stays(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
     told = LIBRARY_THREADS + "print(os.environ['OPENBLAS_NUM_THREADS'])"
     assert run(told).splitlines()[-1] == "2"
@@ -200,7 +191,7 @@ def test_a_number_of_threads_that_the_user_gives_numpy_stays(
         "completion bash",
     ],
 )
-def test_nothing_heavy_is_imported_before_there_is_work(words: str) -> None:
+def test_nothing_heavy_is_imported_before_there_is_work(words):
     program = (
         "import sys\n"
         "from mummergpu.cli.main import main\n"

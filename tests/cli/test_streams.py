@@ -1,7 +1,5 @@
 """Standard streams, pipes and signals, in processes of their own."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -24,7 +22,7 @@ ROW = b"       1         1        28\n"
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def inside(tmp_path, monkeypatch):
     (tmp_path / "r.fa").write_bytes(b">r\n" + READ + b"\n")
     (tmp_path / "q.fa").write_bytes(b">q\n" + READ + b"\n")
     root = Path(__file__).resolve().parent.parent.parent
@@ -33,36 +31,36 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*words: str, **streams) -> subprocess.CompletedProcess[bytes]:
+def run(*words, **streams):
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     return subprocess.run([*COMMAND, *words], timeout=120, **streams)
 
 
-def shell(line: str) -> subprocess.CompletedProcess[bytes]:
+def shell(line):
     command = line.replace("mummergpu", " ".join(COMMAND))
     return subprocess.run(["bash", "-c", command], capture_output=True, timeout=120)
 
 
-def test_matches_are_all_that_standard_output_gets() -> None:
+def test_matches_are_all_that_standard_output_gets():
     done = run("r.fa", "q.fa", "-v")
     assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
     assert all(line.startswith(b"mummergpu: ") for line in done.stderr.splitlines())
     assert b"end_to_end" in done.stderr
 
 
-def test_quiet_is_quiet() -> None:
+def test_quiet_is_quiet():
     done = run("r.fa", "q.fa", "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"> q\n" + ROW, b"")
 
 
 @pytest.mark.parametrize("files", [["r.fa", "-"], ["-", "q.fa"]])
-def test_either_file_may_be_standard_input(files: list[str], inside: Path) -> None:
+def test_either_file_may_be_standard_input(files, inside):
     text = (inside / ("q.fa" if files[1] == "-" else "r.fa")).read_bytes()
     done = run(*files, input=text)
     assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
 
 
-def test_output_to_a_file_is_the_same(inside: Path) -> None:
+def test_output_to_a_file_is_the_same(inside):
     done = run("r.fa", "q.fa", "-o", "out")
     assert (done.returncode, done.stdout) == (0, b"")
     assert (inside / "out").read_bytes() == b"> q\n" + ROW
@@ -82,9 +80,7 @@ def test_output_to_a_file_is_the_same(inside: Path) -> None:
     ],
     ids=["auto", "kmer", "tree", "a policy"],
 )
-def test_statistics_tell_stages_and_counts(
-    words: list[str], search: str, stages: list[str], inside: Path
-) -> None:
+def test_statistics_tell_stages_and_counts(words, search, stages, inside):
     given = ["r.fa", "q.fa", "-b", "-C", *words, "--stats", "stats.json"]
     assert run(*given).returncode == 0
     report = json.loads((inside / "stats.json").read_text())
@@ -120,14 +116,14 @@ def test_statistics_tell_stages_and_counts(
         assert report["bytes"]["tables"] > 0 and "trees" not in report["bytes"]
 
 
-def test_closed_pipe_ends_quietly(inside: Path) -> None:
+def test_closed_pipe_ends_quietly(inside):
     (inside / "q.fa").write_bytes(b">q\n" + READ + b"\n" + (b">x\n" + READ + b"\n") * 200_000)
     done = shell("set -o pipefail; mummergpu -q r.fa q.fa | head -n 1")
     assert (done.stdout, done.stderr) == (b"> q\n", b"")
     assert done.returncode == 128 + signal.SIGPIPE
 
 
-def test_closed_pipe_of_the_help_is_quiet() -> None:
+def test_closed_pipe_of_the_help_is_quiet():
     done = shell("mummergpu --help | true")
     assert done.stderr == b""
 
@@ -137,7 +133,7 @@ def test_closed_pipe_of_the_help_is_quiet() -> None:
     [(">&-", b"Bad file descriptor"), ("> /dev/full", b"No space left on device")],
 )
 @pytest.mark.parametrize("words", ["-q r.fa q.fa", "--version", "--help"])
-def test_lost_standard_output_is_an_error(redirection: str, reason: bytes, words: str) -> None:
+def test_lost_standard_output_is_an_error(redirection, reason, words):
     done = shell(f"mummergpu {words} {redirection}")
     assert done.returncode == 1
     assert done.stderr.startswith(b"mummergpu: error: ")
@@ -145,14 +141,14 @@ def test_lost_standard_output_is_an_error(redirection: str, reason: bytes, words
     assert done.stderr.count(b"\n") == 1
 
 
-def test_closed_standard_output_is_no_place_for_files(inside: Path) -> None:
+def test_closed_standard_output_is_no_place_for_files(inside):
     """A file that is opened must not become descriptor 1, nor get the matches."""
     before = {path.name: path.read_bytes() for path in inside.iterdir()}
     assert shell("mummergpu r.fa q.fa >&-").returncode == 1
     assert {path.name: path.read_bytes() for path in inside.iterdir()} == before
 
 
-def test_closed_standard_input_and_error_do_not_matter(inside: Path) -> None:
+def test_closed_standard_input_and_error_do_not_matter(inside):
     done = shell("mummergpu r.fa q.fa <&- 2>&-")
     assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
     done = shell("mummergpu -q r.fa - <&-")
@@ -160,7 +156,7 @@ def test_closed_standard_input_and_error_do_not_matter(inside: Path) -> None:
     assert done.stderr.startswith(b"mummergpu: error: -: ")
 
 
-def test_no_progress_where_there_is_no_terminal() -> None:
+def test_no_progress_where_there_is_no_terminal():
     done = run("r.fa", "q.fa", "-n")
     assert b"\r" not in done.stderr
 
@@ -201,9 +197,7 @@ sys.exit(cli.main(["-q", "r.fa", "q.fa", "-o", "out"]))
         (signal.SIGHUP, b"mummergpu: terminal closed\n"),
     ],
 )
-def test_signals_end_a_busy_process_at_once(
-    number: signal.Signals, line: bytes, inside: Path
-) -> None:
+def test_signals_end_a_busy_process_at_once(number, line, inside):
     # What has been started in the background of a shell inherits that SIGINT is ignored.
     process = subprocess.Popen(
         [sys.executable, "-c", BUSY],
@@ -221,7 +215,7 @@ def test_signals_end_a_busy_process_at_once(
     assert sorted(os.listdir(inside)) == ["q.fa", "r.fa"]
 
 
-def has_an_output_in(folder: Path, process: int) -> bool:
+def has_an_output_in(folder, process):
     """Tell whether a process has opened another file there than sequences."""
     opened = []
     for descriptor in os.listdir(f"/proc/{process}/fd"):
@@ -230,7 +224,7 @@ def has_an_output_in(folder: Path, process: int) -> bool:
     return any(name.startswith(f"{folder}/") and not name.endswith(".fa") for name in opened)
 
 
-def test_interrupt_while_waiting_for_input(inside: Path) -> None:
+def test_interrupt_while_waiting_for_input(inside):
     with subprocess.Popen(
         [*COMMAND, "r.fa", "-", "-o", "out"],
         stdin=subprocess.PIPE,
@@ -247,7 +241,7 @@ def test_interrupt_while_waiting_for_input(inside: Path) -> None:
     assert sorted(os.listdir(inside)) == ["q.fa", "r.fa"]
 
 
-def test_ignored_signal_stays_ignored(inside: Path) -> None:
+def test_ignored_signal_stays_ignored(inside):
     """As under ``nohup``."""
     process = subprocess.Popen(
         [*COMMAND, "r.fa", "-"],
@@ -265,7 +259,7 @@ def test_ignored_signal_stays_ignored(inside: Path) -> None:
     assert (process.returncode, out) == (0, b"> q\n" + ROW)
 
 
-def test_progress_appears_on_a_terminal(inside: Path) -> None:
+def test_progress_appears_on_a_terminal(inside):
     """A run that waits for its reads for more than two seconds shows what stands so far."""
     leader, follower = pty.openpty()
     with subprocess.Popen(

@@ -1,10 +1,7 @@
 """The command ``sweep``: whole sweeps of a small reference, and user errors."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from helpers.studies import planned_in, wanted
@@ -17,14 +14,13 @@ from mummergpu.index.tree.policy import Policy
 from mummergpu.studies.combinations import CONTROL
 from mummergpu.studies.records import RUNS_FILE, SETUP_FILE
 from mummergpu.workload import generation
-from mummergpu.workload.declaration import Workload
 
 pytestmark = pytest.mark.usefixtures("inside_sweep_files")
 
 SHORT = "--runs 1 --repeat-control 0 --policies m -t 2"
 
 
-def mems_of(words: str, capfd: pytest.CaptureFixture[str]) -> int:
+def mems_of(words, capfd):
     """How many matches an ordinary run finds."""
     capfd.readouterr()
     assert main(["-q", "-C", *words.split()]) == 0
@@ -32,7 +28,7 @@ def mems_of(words: str, capfd: pytest.CaptureFixture[str]) -> int:
     return sum(not line.startswith(">") for line in lines)
 
 
-def test_all_layouts_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_all_layouts_are_measured(tmp_path, capfd):
     sweep = swept("r.fa q.fa --runs 2 --repeat-control 3", tmp_path / "out")
     out, err = capfd.readouterr()
     assert out == ""
@@ -60,14 +56,12 @@ def test_all_layouts_are_measured(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert planned_in(tmp_path / "out") == wanted(ALL, 2, 10)
 
 
-def test_five_runs_and_ten_of_the_control_are_made_by_default(tmp_path: Path) -> None:
+def test_five_runs_and_ten_of_the_control_are_made_by_default(tmp_path):
     swept("r.fa q.fa -q --policies m", tmp_path)
     assert planned_in(tmp_path) == wanted([CONTROL, "m"], 5, 10)
 
 
-def test_a_second_time_there_is_nothing_to_do(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_time_there_is_nothing_to_do(tmp_path, capfd):
     swept(f"r.fa q.fa {SHORT}", tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     capfd.readouterr()
@@ -76,12 +70,12 @@ def test_a_second_time_there_is_nothing_to_do(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_quiet_is_quiet(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_quiet_is_quiet(tmp_path, capfd):
     swept(f"r.fa q.fa -q {SHORT}", tmp_path)
     assert capfd.readouterr() == ("", "")
 
 
-def test_it_is_told_what_is_done(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_is_told_what_is_done(tmp_path, capfd):
     swept(f"r.fa q.fa --page-size 500 {SHORT}", tmp_path)
     err = capfd.readouterr().err
     pages = read_sweep(tmp_path).setup.input.pages
@@ -103,9 +97,7 @@ def test_it_is_told_what_is_done(tmp_path: Path, capfd: pytest.CaptureFixture[st
         ("-t 3", ""),
     ],
 )
-def test_options_of_the_search_are_heeded(
-    words: str, plain: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_options_of_the_search_are_heeded(words, plain, tmp_path, capfd):
     short = SHORT.replace(" -t 2", "" if "-t" in words else " -t 2")
     runs = swept(f"r.fa q.fa -q {words} {short}", tmp_path).runs
     assert {run.mems for run in runs} == {mems_of(f"r.fa q.fa {plain}", capfd)}
@@ -122,23 +114,21 @@ def test_options_of_the_search_are_heeded(
     ("words", "expected"),
     [("none", "none"), ("t*,m", "none t tn m"), ("Tn,QRTn", "none Tn QRTn"), ("?", "none n t r m")],
 )
-def test_policies_are_chosen(words: str, expected: str, tmp_path: Path) -> None:
+def test_policies_are_chosen(words, expected, tmp_path):
     given = ["--policies", words, "--runs", "1", "--repeat-control", "0", "-q", "-t", "2"]
     assert main(["sweep", "-C", "r.fa", "q.fa", "-o", str(tmp_path), *given]) == 0
     assert planned_in(tmp_path) == wanted(expected.split(), 1, 0)
     # On the processor, a policy with textures is searched as one without.
-    sizes: dict[Layout, set[int]] = {}
+    sizes = {}
     for run in read_sweep(tmp_path).runs:
         sizes.setdefault(Layout.of(Policy.from_code(run.policy)), set()).add(run.bytes["trees"])
     assert all(len(each) == 1 for each in sizes.values())
 
 
-def test_workloads_get_a_folder_each(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workloads_get_a_folder_each(tmp_path, capfd, monkeypatch):
     small = generation.load_declaration
 
-    def smaller(name: str) -> Workload:
+    def smaller(name):
         declared = small(name)
         return replace(declared, genome=replace(declared.genome, length=30_000))
 
@@ -164,7 +154,7 @@ def test_workloads_get_a_folder_each(
 
 
 @pytest.mark.slow
-def test_whole_workloads_are_measured(tmp_path: Path) -> None:
+def test_whole_workloads_are_measured(tmp_path):
     words = f"--workload LMONO --workload SSUIS --scale 0.0005 -q {SHORT}"
     assert main(["sweep", "-C", "-o", str(tmp_path), *words.split()]) == 0
     for name, bases in (("LMONO", 2_944_528), ("SSUIS", 2_007_491)):
@@ -206,18 +196,14 @@ def test_whole_workloads_are_measured(tmp_path: Path) -> None:
         ("-o r.fa -C r.fa q.fa", 1, "r.fa/runs.jsonl: cannot be written: File exists"),
     ],
 )
-def test_user_errors_are_one_line(
-    words: str, code: int, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_user_errors_are_one_line(words, code, message, tmp_path, capfd):
     folder = tmp_path / "out"
     told = error_of(words.replace("OUT", str(folder)), code, capfd)
     assert told.startswith(message)
     assert not folder.exists()
 
 
-def test_unclear_input_is_refused_before_anything_is_opened(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_unclear_input_is_refused_before_anything_is_opened(monkeypatch, tmp_path, capfd):
     monkeypatch.setattr("mummergpu.studies.searcher.open_searcher", None)
     monkeypatch.setattr(generation, "generate", None)
     for words in ("--workload LMONO --workload X", "--workload X", "--workload LMONO --scale -1"):
@@ -225,9 +211,7 @@ def test_unclear_input_is_refused_before_anything_is_opened(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_of_another_sweep_is_refused(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_of_another_sweep_is_refused(tmp_path, capfd):
     swept(f"r.fa q.fa -q {SHORT}", tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     others = {
@@ -247,7 +231,7 @@ def test_a_folder_of_another_sweep_is_refused(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_damaged_folder_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_folder_is_one_line(tmp_path, capfd):
     swept(f"r.fa q.fa -q {SHORT}", tmp_path)
     with open(tmp_path / RUNS_FILE, "a") as file:
         file.write("nonsense\n")
@@ -258,7 +242,7 @@ def test_a_damaged_folder_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixtu
     assert told.startswith(f"{tmp_path / SETUP_FILE}: is not the file of a sweep (")
 
 
-def test_the_help_tells_all_options(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_help_tells_all_options(capfd):
     assert main(["sweep", "--help"]) == 0
     out, err = capfd.readouterr()
     assert err == ""

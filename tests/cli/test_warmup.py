@@ -1,12 +1,9 @@
 """The command that compiles in advance, and starts after it that compile nothing."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers.claimed_processor import CLAIM, describe
@@ -37,7 +34,7 @@ AFTERWARDS = (
 """Other commands than those of the warm-up, on larger files."""
 
 
-def everything(folder: Path) -> dict[Path, tuple[bytes, int]]:
+def everything(folder):
     return {
         path: (path.read_bytes(), path.stat().st_mtime_ns)
         for path in folder.rglob("*")
@@ -45,7 +42,7 @@ def everything(folder: Path) -> dict[Path, tuple[bytes, int]]:
     }
 
 
-def write_copy(folder: Path) -> None:
+def write_copy(folder):
     """Write the made reference once more, with a base left out now and then."""
     lines = (folder / "made" / "reference.fa").read_text().splitlines()
     for number in range(1, len(lines), 9):
@@ -54,7 +51,7 @@ def write_copy(folder: Path) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_a_warm_up_compiles_what_is_not_kept_yet() -> None:
+def test_a_warm_up_compiles_what_is_not_kept_yet():
     """It also spares the tests behind it to compile; see `helpers/first_tests.py`."""
     told = [
         subprocess.run([*PROGRAM, "warmup"], capture_output=True, text=True, check=True).stderr
@@ -67,7 +64,7 @@ def test_a_warm_up_compiles_what_is_not_kept_yet() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif("x86-64-v2" not in machine_levels(), reason="there are no images here")
-def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path: Path) -> None:
+def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path):
     level = "x86-64-v2"
     cache = tmp_path / "cache"
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
@@ -102,7 +99,7 @@ def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path
     assert everything(cache) == before
 
 
-def test_nothing_is_compiled_where_nothing_can_be_kept(tmp_path: Path) -> None:
+def test_nothing_is_compiled_where_nothing_can_be_kept(tmp_path):
     (tmp_path / "file").touch()
     environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path / "file" / "x")}
     done = subprocess.run(
@@ -113,9 +110,7 @@ def test_nothing_is_compiled_where_nothing_can_be_kept(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, message)
 
 
-def test_a_level_that_this_machine_does_not_have_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_level_that_this_machine_does_not_have_is_refused(capsys, monkeypatch):
     monkeypatch.setattr("mummergpu.cli.warmup.machine_levels", lambda: ("x86-64-v2",))
     assert main(["warmup", "--cpu", "x86-64-v4"]) == 2
     assert "this machine cannot run code for x86-64-v4" in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """Names and files that samtools, bcftools and gzip take, and specifications do not."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
@@ -19,7 +17,7 @@ NAMES = ("A/duck/1/2015(H5N8)", "aac(6')-Ib_1", "Gt(ROSA)26Sor", "a[1]{2}", "chr
 
 
 @pytest.fixture
-def genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def genome(tmp_path, monkeypatch):
     """Records of such names, a read of each, and a copy with a difference in each record."""
     monkeypatch.chdir(tmp_path)
     made = random.Random(2)
@@ -34,7 +32,7 @@ def genome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return records
 
 
-def warnings_of(words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def warnings_of(words, capsys):
     """Run the command, which must succeed; return its warnings."""
     assert main([*words.split(), "--backend", "cpu"]) == 0
     return [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
@@ -43,9 +41,7 @@ def warnings_of(words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
 @pytest.mark.parametrize(
     "words", ["map r.fa q.fq", "align r.fa q.fa", "r.fa q.fq -l 40"], ids=["map", "align", "match"]
 )
-def test_samtools_reads_unusual_names(
-    words: str, genome: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samtools_reads_unusual_names(words, genome, capsys):
     paths = ["x.sam", "x.bam"] if words.startswith("r.fa") else ["x.sam", "x.bam", "x.cram"]
     (warning,) = warnings_of(f"{words} -o {' -o '.join(paths)}", capsys)
     assert "r.fa" in warning
@@ -56,9 +52,7 @@ def test_samtools_reads_unusual_names(
         assert [row.split("\t")[2] for row in rows] == list(genome)
 
 
-def test_bcftools_reads_unusual_names_and_none_that_end_its_header(
-    genome: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bcftools_reads_unusual_names_and_none_that_end_its_header(genome, capsys):
     bcftools = program_of("bcftools")
     assert len(warnings_of("align r.fa q.fa -o x.vcf", capsys)) == 1
     output_of(bcftools, "view", "-Ob", "-o", "x.bcf", "x.vcf")
@@ -73,9 +67,7 @@ def test_bcftools_reads_unusual_names_and_none_that_end_its_header(
 
 
 @pytest.mark.parametrize("tail", [bytes(700), b"-----BEGIN SIGNATURE-----\n"])
-def test_what_follows_compressed_data_is_told_and_ignored(
-    tail: bytes, genome: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_follows_compressed_data_is_told_and_ignored(tail, genome, capsys):
     reference, reads = Path("r.fa").read_bytes(), Path("q.fq").read_bytes()
     output_of("samtools", "import", "-o", "q.bam", "q.fq")
     assert not warnings_of("r.fa q.fq -l 40 -o plain.txt", capsys)

@@ -1,7 +1,5 @@
 """The wheel: built, installed in a new environment, and run from there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ from mummergpu.version import __version__
 SOURCE = Path(__file__).resolve().parents[2]
 
 
-def run(*command: str | Path, folder: Path) -> str:
+def run(*command, folder):
     """Run a command that knows nothing of the checkout; return what it prints."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     done = subprocess.run(
@@ -32,7 +30,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
     run(*pip, "--no-deps", "--no-build-isolation", "-w", folder, SOURCE, folder=folder)
@@ -41,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(wheel, tmp_path_factory):
     """The programs of a new environment that holds the wheel.
 
     The libraries it depends on are lent by the environment of the tests, behind its own.
@@ -57,17 +55,17 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv" / "bin"
 
 
-def contents(wheel: Path) -> set[str]:
+def contents(wheel):
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
 
 
-def kernel_files() -> list[str]:
+def kernel_files():
     folder = SOURCE / "kernels"
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.cu*"))
 
 
-def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel):
     names = contents(wheel)
     for path in (SOURCE / "mummergpu").rglob("*.py"):
         assert path.relative_to(SOURCE).as_posix() in names
@@ -84,7 +82,7 @@ def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel: Path) -> No
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
 
 
-def test_the_wheel_says_where_the_project_lives(wheel: Path) -> None:
+def test_the_wheel_says_where_the_project_lives(wheel):
     (metadata,) = (name for name in contents(wheel) if name.endswith(".dist-info/METADATA"))
     with zipfile.ZipFile(wheel) as archive:
         lines = archive.read(metadata).decode().splitlines()
@@ -93,7 +91,7 @@ def test_the_wheel_says_where_the_project_lives(wheel: Path) -> None:
     assert all(", https://github.com/mummergpu/mummergpu" in url for url in urls)
 
 
-def test_the_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
     run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, folder=SOURCE)
     (archive,) = tmp_path.glob("mummergpu-*.tar.gz")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
@@ -103,7 +101,7 @@ def test_the_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) ->
     assert contents(built) == contents(wheel)
 
 
-def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_package_is_the_one_that_runs(installed, tmp_path):
     where = run(
         installed / "python", "-c", "import mummergpu; print(mummergpu.__file__)", folder=tmp_path
     )
@@ -112,7 +110,7 @@ def test_the_installed_package_is_the_one_that_runs(installed: Path, tmp_path: P
     assert version.split() == ["mummergpu", __version__]
 
 
-def test_the_installed_package_compiles_its_own_kernels(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_package_compiles_its_own_kernels(installed, tmp_path):
     program = (
         "from mummergpu.cuda.program import read_sources, source_folder\n"
         "print(source_folder(), *read_sources())\n"
@@ -122,7 +120,7 @@ def test_the_installed_package_compiles_its_own_kernels(installed: Path, tmp_pat
     assert names == kernel_files()
 
 
-def test_the_installed_command_looks_at_the_machine(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_command_looks_at_the_machine(installed, tmp_path):
     lines = run(installed / "mummergpu", "doctor", folder=tmp_path).splitlines()
     (own,) = (line for line in lines if line.startswith("mummergpu "))
     assert own.split()[1].rstrip(",") == __version__
@@ -131,9 +129,7 @@ def test_the_installed_command_looks_at_the_machine(installed: Path, tmp_path: P
 
 # The archive of the sources is installed and tried in the same way by day (tests/packaging).
 @pytest.mark.slow
-def test_the_installed_command_makes_a_workload_and_matches_it(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_the_installed_command_makes_a_workload_and_matches_it(installed, tmp_path):
     program = installed / "mummergpu"
     reference = tmp_path / "small.fa"
     run(program, "workload", "LMONO", "-o", "made", "--scale", "0.0001", folder=tmp_path)

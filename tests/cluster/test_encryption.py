@@ -1,13 +1,10 @@
 """A scheduler that takes only those with a certificate, by Dask's own configuration."""
 
-from __future__ import annotations
-
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.dask_cluster import DaskCluster, dask_cluster
+from helpers.dask_cluster import dask_cluster
 from helpers.read_pairs import write_pairs
 from helpers.requirements import program_of
 
@@ -17,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def files(tmp_path_factory):
     """A certificate that signs itself, and its key."""
     folder = tmp_path_factory.mktemp("certificate")
     found = {"cert": str(folder / "cert.pem"), "key": str(folder / "key.pem")}
@@ -28,9 +25,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def cluster(
-    files: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[DaskCluster]:
+def cluster(files, tmp_path_factory):
     pytest.importorskip("distributed")
     environment = {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": files["cert"]}
     for role in ("SCHEDULER", "WORKER", "CLIENT"):
@@ -41,13 +36,7 @@ def cluster(
         yield started
 
 
-def test_certificates_of_dask_are_taken(
-    files: dict[str, str],
-    cluster: DaskCluster,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_certificates_of_dask_are_taken(files, cluster, tmp_path, monkeypatch, capsys):
     import dask
 
     write_pairs(tmp_path)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import os
 import signal
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.dask_cluster import DaskCluster, dask_cluster, wait_until
+from helpers.dask_cluster import dask_cluster, wait_until
 from helpers.hmmer import write_input
 from helpers.read_pairs import PairFiles, write_pairs
 
@@ -29,14 +28,13 @@ from mummergpu.output.formats import RowKind, targets_of
 from mummergpu.output.options import EXTRA_TAGS, RecordStyle, SortOptions
 from mummergpu.pipeline import map_reads
 from mummergpu.pipeline.context import RunContext
-from mummergpu.pipeline.map_options import MapOptions
 
 FILES = PairFiles()
 PAIRS = 400
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The files of `write_pairs`, plain and compressed."""
     made = tmp_path_factory.mktemp("clustered")
     write_pairs(made, PAIRS)
@@ -61,20 +59,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     """Small files are cut, too."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(on_machines, "MIN_PART_BYTES", 12_000)
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+def cluster(tmp_path_factory):
     pytest.importorskip("distributed")
     with dask_cluster(tmp_path_factory.mktemp("cluster"), 1) as started:
         yield started
 
 
-def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
+def options_of(outputs, *reads, **told):
     request = MapRequest(
         interleaved=told.pop("interleaved", False),
         max_xa=told.pop("max_xa", 0),
@@ -87,29 +85,29 @@ def options_of(outputs: list[str], *reads: str, **told: Any) -> MapOptions:
     return replace(found, outputs=targets_of(outputs, None, RowKind.READS), **told)
 
 
-def content_of(outputs: list[str]) -> list[bytes]:
+def content_of(outputs):
     return [Path(output).read_bytes() for output in outputs]
 
 
-def run(options: MapOptions, cluster: DaskCluster, **told: Any) -> tuple[RunContext, list[str]]:
+def run(options, cluster, **told):
     """Map on a cluster; return what is counted, and the lines for the user."""
-    lines: list[str] = []
+    lines = []
     context = RunContext(2, notice=lines.append, warn=lines.append)
     on_machines.run(options, context, ClusterOptions(cluster.address, **told))
     return context, lines
 
 
-def one_machine(options: MapOptions) -> tuple[list[bytes], RunContext]:
+def one_machine(options):
     context = RunContext(2)
     map_reads.run(options, context)
     return content_of([target.path for target in options.outputs]), context
 
 
-def at_first_part(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+def at_first_part(monkeypatch, act):
     """Do something when the first part has come."""
     write, acts = JoinedFiles.write, [act]
 
-    def write_and_act(self: JoinedFiles, packed: Any) -> None:
+    def write_and_act(self, packed):
         write(self, packed)
         if acts:
             acts.pop()()
@@ -136,7 +134,7 @@ CASES: dict[str, tuple[list[str], tuple[str, ...], dict[str, Any], str]] = {
 
 
 @pytest.mark.timeout(600)
-def test_processes_on_this_machine_are_numbered(cluster: DaskCluster) -> None:
+def test_processes_on_this_machine_are_numbered(cluster):
     wait_for(cluster, 1)
     told = {}
     for options in (ClusterOptions("local:2", threads=1), ClusterOptions(cluster.address)):
@@ -152,9 +150,7 @@ def test_processes_on_this_machine_are_numbered(cluster: DaskCluster) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_all_workers_write_what_one_machine_writes(
-    cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_workers_write_what_one_machine_writes(cluster, monkeypatch):
     """One test, so that the processes start once, and the last: it ends the scheduler."""
     whole = {name: check_case(name, cluster) for name in CASES}["pairs"]
     cluster.add_worker("w1")
@@ -187,7 +183,7 @@ def test_all_workers_write_what_one_machine_writes(
     assert parts_left() == []
 
 
-def check_case(name: str, cluster: DaskCluster) -> list[bytes]:
+def check_case(name, cluster):
     """Compare a case with one machine; return the content of its files."""
     outputs, reads, told, line = CASES[name]
     options = options_of(outputs, *reads, **dict(told))
@@ -204,7 +200,7 @@ def check_case(name: str, cluster: DaskCluster) -> list[bytes]:
     return whole
 
 
-def check_pairs(whole: list[bytes], cluster: DaskCluster, **told: Any) -> list[str]:
+def check_pairs(whole, cluster, **told):
     """Map pairs again; return the lines for the user."""
     for output in EVERY_FORMAT:
         Path(output).unlink()
@@ -214,15 +210,13 @@ def check_pairs(whole: list[bytes], cluster: DaskCluster, **told: Any) -> list[s
     return lines
 
 
-def check_late_workers(
-    whole: list[bytes], cluster: DaskCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def check_late_workers(whole, cluster, monkeypatch):
     """Workers that are all late are waited for as long as they send signs of life."""
     with monkeypatch.context() as patched:
         patched.setattr(flow, "_TIMES_LONGEST", 0)
         check_pairs(whole, cluster, patience=0.01)
 
-        def stop_all() -> None:
+        def stop_all():
             for name in cluster.workers:
                 cluster.end_worker(name, signal.SIGSTOP)
 
@@ -236,7 +230,7 @@ def check_late_workers(
         cluster.end_worker(name, signal.SIGCONT)
 
 
-def check_command(cluster: DaskCluster) -> None:
+def check_command(cluster):
     """Compare the command, a program, and an error that names a line, with those of one machine."""
     words = ["map", "-q", "--backend", "cpu", "--cluster", cluster.address, FILES.reference]
     assert main([*words, FILES.first, "-o", "o.paf"]) == 0
@@ -264,7 +258,7 @@ OTHER_COMMANDS = [
 """Commands, with a name of its own for each output in place of @."""
 
 
-def check_other_commands(cluster: DaskCluster) -> None:
+def check_other_commands(cluster):
     """Compare the files of other commands with those of one machine."""
     profiles, proteins = write_input(Path())
     profiles.rename("p.hmm")
@@ -284,15 +278,15 @@ def check_other_commands(cluster: DaskCluster) -> None:
             assert len(whole) > 100, (command, name)
 
 
-def without_command(content: bytes) -> bytes:
+def without_command(content):
     return b"\n".join(line for line in content.split(b"\n") if b"Option settings" not in line)
 
 
-def parts_left() -> list[str]:
+def parts_left():
     return [name for name in os.listdir() if name.startswith(".mummergpu")]
 
 
-def wait_for(cluster: DaskCluster, workers: int) -> None:
+def wait_for(cluster, workers):
     from distributed import Client
 
     with Client(cluster.address) as client:

@@ -1,7 +1,5 @@
 """Workers that a program in the place of SLURM's starts, by the options of a file."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -35,7 +33,7 @@ walltime: "00:05:00"
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     pytest.importorskip("dask_jobqueue")
     for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
         program = tmp_path / "bin" / name
@@ -47,7 +45,7 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_are_started_and_ended(tmp_path: Path) -> None:
+def test_jobs_are_started_and_ended(tmp_path):
     write_pairs(tmp_path)
     Path("jobs.yaml").write_text(JOBS)
     words = ["map", "-q", "--backend", "cpu", "r.fa", "1.fq", "2.fq"]
@@ -68,9 +66,7 @@ def test_jobs_are_started_and_ended(tmp_path: Path) -> None:
         (None, "No such file"),
     ],
 )
-def test_wrong_files_of_options_are_named(
-    text: str | None, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_files_of_options_are_named(text, told, tmp_path, capsys):
     write_pairs(tmp_path)
     if text is not None:
         Path("jobs.yaml").write_text(text)

@@ -1,11 +1,7 @@
 """The commands on the pages of the documentation have only options that there are."""
 
-from __future__ import annotations
-
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
@@ -19,14 +15,14 @@ _VARIABLE = re.compile(r"\$\w+")
 _INDENTED = re.compile(r"^    (?=mummergpu )(.*)$", re.MULTILINE)
 
 
-def _shell_text(page: Path) -> str:
+def _shell_text(page):
     """Return the commands of a page, in blocks and indented; a number stands for each variable."""
     blocks = [block.text for block in blocks_of(page) if block.language in ("sh", "bash")]
     text = "".join(blocks) + "".join(f"{line}\n" for line in _INDENTED.findall(page.read_text()))
     return _VARIABLE.sub("8", text.replace("\\\n", " "))
 
 
-def _commands_of(page: Path) -> Iterator[list[str]]:
+def _commands_of(page):
     """Yield the words of each call of mummergpu, up to a pipe or a redirection."""
     for line in _shell_text(page).split("\n"):
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
@@ -39,13 +35,13 @@ def _commands_of(page: Path) -> Iterator[list[str]]:
 
 
 @pytest.fixture(autouse=True)
-def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_work(monkeypatch):
     """Let every verb end as soon as its options are parsed."""
     for command in commands.commands.values():
         monkeypatch.setattr(command, "callback", lambda **_: None)
 
 
-def _parse(words: list[str]) -> None:
+def _parse(words):
     """Parse a command line as the program does."""
     with commands.make_context("mummergpu", list(words), obj=Session(words)) as context:
         commands.invoke(context)
@@ -61,14 +57,14 @@ CALLS = [
 
 
 @pytest.mark.parametrize("words", CALLS)
-def test_commands_can_be_parsed(words: list[str]) -> None:
+def test_commands_can_be_parsed(words):
     _parse(words)
 
 
-def test_an_option_that_is_missing_is_noticed() -> None:
+def test_an_option_that_is_missing_is_noticed():
     with pytest.raises(click.UsageError, match="--no-such-option"):
         _parse(["genome.fa", "reads.fq", "--no-such-option"])
 
 
-def test_there_are_commands() -> None:
+def test_there_are_commands():
     assert len(CALLS) > 30

@@ -1,12 +1,9 @@
 """The programs of hidden Markov models in the documentation print what the page says."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +12,10 @@ from helpers.doc_pages import DOCS, blocks_of
 PAGE = DOCS / "hmm-language.md"
 
 
-def examples() -> Iterator[tuple[int, dict[str, str], str, str]]:
+def examples():
     """Yield each block of commands: its line, the programs before it, it, and what it prints."""
-    programs: dict[str, str] = {}
-    command: tuple[int, str] | None = None
+    programs = {}
+    command = None
     for block in blocks_of(PAGE):
         if block.language == "hmm":
             programs[block.text.split("\n")[0].removeprefix("// ")] = block.text
@@ -31,7 +28,7 @@ def examples() -> Iterator[tuple[int, dict[str, str], str, str]]:
             command = None
 
 
-def test_programs_print_what_the_page_says(tmp_path: Path) -> None:
+def test_programs_print_what_the_page_says(tmp_path):
     """All in one folder: later commands read the files of earlier ones."""
     folder = os.path.dirname(sys.executable)
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
@@ -51,9 +48,7 @@ def test_programs_print_what_the_page_says(tmp_path: Path) -> None:
     assert count >= 6
 
 
-def test_the_islands_of_chromosome_20_are_those_of_the_page(
-    tmp_path: Path, shared_data: Path
-) -> None:
+def test_the_islands_of_chromosome_20_are_those_of_the_page(tmp_path, shared_data):
     whole = shared_data / "references/human_grch38.chr20_and_21_first10M.fa.gz"
     text = gzip.decompress(whole.read_bytes()).decode()
     sequence = "".join(text[1:].split(">")[0].split("\n")[1:]).upper()
@@ -75,6 +70,6 @@ def test_the_islands_of_chromosome_20_are_those_of_the_page(
 
 
 @pytest.fixture(autouse=True)
-def program_of_the_page(tmp_path: Path) -> None:
+def program_of_the_page(tmp_path):
     for name, text in next(examples())[1].items():
         (tmp_path / name).write_text(text)

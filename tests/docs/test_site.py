@@ -1,12 +1,9 @@
 """The documentation becomes a site without a warning, and all links lead somewhere."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers.doc_pages import ROOT, name_of
@@ -17,7 +14,7 @@ _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
 @pytest.fixture(scope="module")
-def site(mkdocs: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(mkdocs, tmp_path_factory):
     """The folder of the built site."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
@@ -28,24 +25,24 @@ def site(mkdocs: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_site_has_every_verb(site: Path) -> None:
+def test_site_has_every_verb(site):
     text = (site / "reference" / "command-line" / "index.html").read_text()
     for verb in set(commands.commands) - {"match"}:
         assert f'id="mummergpu-{verb}"' in text
 
 
-def test_site_has_the_python_interface(site: Path) -> None:
+def test_site_has_the_python_interface(site):
     text = (site / "reference" / "python" / "index.html").read_text()
     for name in ("Index.build", "Index.stream", "Matches.to_arrow"):
         assert f".{name}" in text
 
 
-def test_site_has_nothing_of_what_makes_it(site: Path) -> None:
+def test_site_has_nothing_of_what_makes_it(site):
     assert not list(site.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_links_from_the_top_lead_to_files(name: str) -> None:
+def test_links_from_the_top_lead_to_files(name):
     page = ROOT / name
     missing = [link for link in _LINK.findall(page.read_text()) if not (ROOT / link).exists()]
     assert not missing, f"{name_of(page)}: {missing}"

@@ -1,12 +1,9 @@
 """A process in which the n-th call of the system fails, and what it works on."""
 
-from __future__ import annotations
-
 import os
 import random
 import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ SOURCE = Path(__file__).with_name("faults.c")
 
 
 @pytest.fixture(scope="session")
-def fault_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fault_library(tmp_path_factory):
     """The library that lets calls fail, compiled with $CC, or gcc."""
     compiler = shlex.split(os.environ.get("CC", "gcc"))
     program_of(compiler[0], "CXX", "Debian: apt-get install gcc libc6-dev")
@@ -29,9 +26,7 @@ def fault_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm_process(
-    fault_library: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[FaultyRuns]:
+def warm_process(fault_library, tmp_path_factory):
     """A folder with references and reads, and a process that does what it is told with them."""
     folder = tmp_path_factory.mktemp("work").resolve()
     made = random.Random(9)
@@ -51,7 +46,7 @@ def warm_process(
 
 
 @pytest.fixture
-def runs(warm_process: FaultyRuns) -> FaultyRuns:
+def runs(warm_process):
     """The same for every test, with nothing in the folder of outputs."""
     warm_process.clear()
     return warm_process

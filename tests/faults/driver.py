@@ -18,9 +18,8 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +27,9 @@ from mummergpu.cli.main import main
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.sequence import codes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_SECONDS = 60
 faults = ctypes.CDLL(None)
@@ -38,14 +40,14 @@ faults.faults_arm.argtypes = (
 )
 
 
-def keep_kernels(arguments: list[str]) -> int:
+def keep_kernels(arguments):
     """Use a cache of compiled kernels, with a compiler that takes no time."""
     folder = Path(arguments[0])
 
-    def notice(line: str) -> None:
+    def notice(line):
         print(line, file=sys.stderr)
 
-    def compile(_sources: Mapping[str, str], _program: ProgramSource, target: str) -> bytes:
+    def compile(_sources, _program, target):
         return target.encode() * 20_000
 
     program = ProgramSource("none", "program.cu")
@@ -59,11 +61,11 @@ def keep_kernels(arguments: list[str]) -> int:
     return 0
 
 
-def keep_code(arguments: list[str]) -> int:
+def keep_code(arguments):
     """Use a store of code for the processor, with code that takes no time to make."""
     from mummergpu.runtime.compiled.store import CodeStore
 
-    def tell(line: str) -> None:
+    def tell(line):
         print(line, file=sys.stderr)
 
     for _ in range(2):
@@ -79,11 +81,11 @@ def keep_code(arguments: list[str]) -> int:
     return 0
 
 
-def compile_function(arguments: list[str]) -> int:
+def compile_function(arguments):
     """Call a function whose machine code is kept in a folder, or has to be compiled."""
     from mummergpu.runtime.compiled.store import keep_code_in, on_cache_trouble
 
-    def tell(line: str) -> None:
+    def tell(line):
         print(line, file=sys.stderr)
 
     on_cache_trouble(tell)
@@ -107,7 +109,7 @@ TASKS: dict[str, Callable[[list[str]], int]] = {
 }
 
 
-def warm_up(request: dict[str, Any]) -> dict[str, Any]:
+def warm_up(request):
     """Do a task in this process, so that its children need not compile or import."""
     before = os.dup(1)
     os.dup2(2, 1)
@@ -124,7 +126,7 @@ def warm_up(request: dict[str, Any]) -> dict[str, Any]:
     return {"status": code, "threads": threading.active_count()}
 
 
-def run(request: dict[str, Any]) -> dict[str, Any]:
+def run(request):
     """Do a task in a child; tell how it ended, what it said and what was made to fail."""
     out, err = os.memfd_create("out"), os.memfd_create("err")
     faults.faults_reset()
@@ -144,7 +146,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def be_the_child(request: dict[str, Any], out: int, err: int) -> None:
+def be_the_child(request, out, err):
     """Do a task with one call that fails, and end."""
     code = 70
     try:
@@ -170,7 +172,7 @@ def be_the_child(request: dict[str, Any], out: int, err: int) -> None:
         os._exit(code)
 
 
-def serve() -> None:
+def serve():
     """Answer requests until there are no more."""
     # The search for a folder for temporary files writes there; here it is told.
     tempfile.tempdir = os.environ["TMPDIR"]

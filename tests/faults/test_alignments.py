@@ -1,12 +1,10 @@
 """Every failure of the system while BAM is written, and turned into CRAM."""
 
-from __future__ import annotations
-
 import errno
 import os
 
 import pytest
-from helpers.faulty_runs import FaultyRuns, Task, check_every_failure
+from helpers.faulty_runs import Task, check_every_failure
 
 WORDS = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-o", "out/a", "--format")
 BAM = Task(("match", *WORDS, "bam", "-b"))
@@ -17,16 +15,14 @@ CASES = [pytest.param(errno.EIO, False), pytest.param(errno.EIO, True, marks=pyt
 
 @pytest.mark.parametrize("task", [BAM, CRAM], ids=["bam", "cram"])
 @pytest.mark.parametrize(("error", "older"), CASES)
-def test_alignments_are_whole_or_not_there(
-    runs: FaultyRuns, task: Task, error: int, older: bool
-) -> None:
+def test_alignments_are_whole_or_not_there(runs, task, error, older):
     assert runs.run(task).status == 0
     whole = {"a": runs.contents()["a"].__eq__}
     failed = check_every_failure(runs, task, error, whole, ["a"] if older else [])
     assert failed >= {"open_to_read", "read", "close", "write", "rename"}
 
 
-def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
+def test_halves_of_what_is_asked_for_are_enough(runs):
     assert runs.run(CRAM).status == 0
     good = runs.contents()
     runs.clear()
@@ -36,7 +32,7 @@ def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_anywhere_leaves_nothing(runs: FaultyRuns) -> None:
+def test_a_process_that_is_killed_anywhere_leaves_nothing(runs):
     assert runs.run(CRAM).status == 0
     good = runs.contents()["a"]
     runs.clear()

@@ -1,27 +1,25 @@
 """Every failure of the system where machine code is kept: never one of the run."""
 
-from __future__ import annotations
-
 import errno
 import re
 import shutil
 
 import pytest
-from helpers.faulty_runs import ERRORS, FaultyRuns, Task
+from helpers.faulty_runs import ERRORS, Task
 
 STORE = Task(("out/code",), name="keep_code")
 FUNCTION = Task(("out/code",), name="compile_function")
 NOTICE = re.compile(r"(compiled code (cannot be kept in|cannot be read from|is damaged in) .*\n)?")
 
 
-def kept(runs: FaultyRuns) -> dict[str, bytes]:
+def kept(runs):
     """Return the files that hold code, and those that were left unfinished."""
     paths = [path for path in runs.outputs.rglob("*") if path.is_file()]
     return {path.name: path.read_bytes() for path in paths}
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_a_store_that_fails_costs_time_only(runs: FaultyRuns, error: int) -> None:
+def test_a_store_that_fails_costs_time_only(runs, error):
     good = runs.run(STORE)
     assert (good.status, good.out, good.err) == (0, "", "")
     sound = kept(runs)
@@ -39,7 +37,7 @@ def test_a_store_that_fails_costs_time_only(runs: FaultyRuns, error: int) -> Non
 
 
 @pytest.mark.parametrize("filled", [False, True], ids=["empty", "filled"])
-def test_a_store_that_is_left_by_a_killed_process_is_of_use(runs: FaultyRuns, filled: bool) -> None:
+def test_a_store_that_is_left_by_a_killed_process_is_of_use(runs, filled):
     assert runs.run(STORE).status == 0
     sound = kept(runs)
     if not filled:
@@ -53,14 +51,14 @@ def test_a_store_that_is_left_by_a_killed_process_is_of_use(runs: FaultyRuns, fi
             runs.clear()
 
 
-def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
+def test_halves_of_what_is_asked_for_are_enough(runs):
     outcome = runs.run(STORE, halves=True)
     assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
     assert len(kept(runs)) == 2
 
 
 @pytest.mark.parametrize("error", [errno.EIO, pytest.param(errno.ENOSPC, marks=pytest.mark.slow)])
-def test_code_that_cannot_be_read_is_compiled(runs: FaultyRuns, error: int) -> None:
+def test_code_that_cannot_be_read_is_compiled(runs, error):
     assert runs.run(FUNCTION).status == 0
     assert kept(runs)
     good = runs.run(FUNCTION)
@@ -74,7 +72,7 @@ def test_code_that_cannot_be_read_is_compiled(runs: FaultyRuns, error: int) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", ERRORS)
-def test_code_that_cannot_be_kept_is_compiled(runs: FaultyRuns, error: int) -> None:
+def test_code_that_cannot_be_kept_is_compiled(runs, error):
     for outcome in runs.each_failure(FUNCTION, error):
         assert (outcome.status, outcome.out) == (0, ""), outcome
         assert NOTICE.fullmatch(outcome.err), outcome

@@ -1,12 +1,10 @@
 """Every failure of the system while an index file is written, or searched."""
 
-from __future__ import annotations
-
 import errno
 import os
 
 import pytest
-from helpers.faulty_runs import ERRORS, OLDER, FaultyRuns, Task, check_every_failure
+from helpers.faulty_runs import ERRORS, OLDER, Task, check_every_failure
 
 MAKE = ("index", "r.fa", "-l", "12", "-o", "out/r.mgi")
 TABLE = Task(MAKE)
@@ -23,16 +21,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("task", "error", "older"), CASES)
-def test_an_index_is_whole_or_not_there(
-    runs: FaultyRuns, task: Task, error: int, older: bool
-) -> None:
+def test_an_index_is_whole_or_not_there(runs, task, error, older):
     assert runs.run(task).status == 0
     whole = {"r.mgi": runs.contents()["r.mgi"].__eq__}
     failed = check_every_failure(runs, task, error, whole, ["r.mgi"] if older else [])
     assert failed >= {"open_to_read", "write", "pwrite", "fsync", "close", "rename"}
 
 
-def test_an_index_is_on_the_disk_before_it_has_its_name(runs: FaultyRuns) -> None:
+def test_an_index_is_on_the_disk_before_it_has_its_name(runs):
     kept = [
         call for call in runs.run(TABLE).calls if call in ("write", "pwrite", "fsync", "rename")
     ]
@@ -42,7 +38,7 @@ def test_an_index_is_on_the_disk_before_it_has_its_name(runs: FaultyRuns) -> Non
 
 
 @pytest.mark.parametrize("older", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_build_that_is_killed_anywhere_leaves_no_name(runs: FaultyRuns, older: bool) -> None:
+def test_a_build_that_is_killed_anywhere_leaves_no_name(runs, older):
     assert runs.run(TABLE).status == 0
     good = runs.contents()["r.mgi"]
     names = ["r.mgi"] if older else []
@@ -58,7 +54,7 @@ def test_a_build_that_is_killed_anywhere_leaves_no_name(runs: FaultyRuns, older:
 
 
 @pytest.mark.parametrize("error", [errno.EIO, pytest.param(errno.ENOSPC, marks=pytest.mark.slow)])
-def test_a_search_of_an_index_that_cannot_be_read_is_one_line(runs: FaultyRuns, error: int) -> None:
+def test_a_search_of_an_index_that_cannot_be_read_is_one_line(runs, error):
     index = runs.folder / "r.mgi"
     if not index.exists():
         assert runs.run(TABLE).status == 0
@@ -71,7 +67,7 @@ def test_a_search_of_an_index_that_cannot_be_read_is_one_line(runs: FaultyRuns, 
 
 
 @pytest.mark.parametrize("task", [TABLE, TREES], ids=["table", "trees"])
-def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns, task: Task) -> None:
+def test_halves_of_what_is_asked_for_are_enough(runs, task):
     assert runs.run(task).status == 0
     good = runs.contents()
     runs.clear()

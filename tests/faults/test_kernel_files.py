@@ -1,24 +1,22 @@
 """Every failure of the system in the cache of compiled kernels: never one of the run."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from helpers.faulty_runs import ERRORS, FaultyRuns, Task
+from helpers.faulty_runs import ERRORS, Task
 
 CACHE = Task(("out/kernels",), name="keep_kernels")
 KERNELS = 2
 
 
-def kept(runs: FaultyRuns) -> dict[str, bytes]:
+def kept(runs):
     """Return the files of the cache."""
     folder = runs.outputs / "kernels"
     return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_a_cache_that_fails_costs_time_only(runs: FaultyRuns, error: int) -> None:
+def test_a_cache_that_fails_costs_time_only(runs, error):
     good = runs.run(CACHE)
     assert (good.status, good.out, good.err) == (0, "", "")
     sound = kept(runs)
@@ -35,13 +33,13 @@ def test_a_cache_that_fails_costs_time_only(runs: FaultyRuns, error: int) -> Non
     assert notices >= {"", "mkdir", "write", "close", "rename"}
 
 
-def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
+def test_halves_of_what_is_asked_for_are_enough(runs):
     outcome = runs.run(CACHE, halves=True)
     assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
     assert len(kept(runs)) == KERNELS
 
 
-def test_a_process_that_is_killed_anywhere_leaves_whole_files_only(runs: FaultyRuns) -> None:
+def test_a_process_that_is_killed_anywhere_leaves_whole_files_only(runs):
     assert runs.run(CACHE).status == 0
     sound = kept(runs)
     runs.clear()

@@ -1,15 +1,12 @@
 """Every failure of the system while a sweep keeps its records, and every moment of a kill."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from helpers.faulty_runs import FaultyRuns, Outcome, Task, check_error
+from helpers.faulty_runs import Task, check_error
 from helpers.sweeps import read_sweep
 
 from mummergpu.errors import InputError
@@ -25,7 +22,7 @@ PLANNED = Counter(
 )
 
 
-def recorded(folder: Path) -> Counter[tuple[str, str, int]]:
+def recorded(folder):
     """The runs of a folder; none of a sweep that was never begun."""
     if not (folder / SETUP_FILE).exists():
         assert not (folder / RUNS_FILE).exists() or (folder / RUNS_FILE).stat().st_size == 0
@@ -33,7 +30,7 @@ def recorded(folder: Path) -> Counter[tuple[str, str, int]]:
     return Counter((run.policy, run.kind, run.repeat) for run in read_sweep(folder).runs)
 
 
-def goes_on(runs: FaultyRuns) -> None:
+def goes_on(runs):
     """Assert that what a fault has left is complete after one more run."""
     folder = runs.outputs / "sweep"
     before = recorded(folder)
@@ -47,13 +44,13 @@ def goes_on(runs: FaultyRuns) -> None:
     assert {RUNS_FILE, SETUP_FILE} <= names
 
 
-def clear(runs: FaultyRuns) -> None:
+def clear(runs):
     """Remove what a sweep has left."""
     shutil.rmtree(runs.outputs)
     runs.outputs.mkdir()
 
 
-def about_records(outcome: Outcome) -> bool:
+def about_records(outcome):
     """Tell whether the call that failed was one about the records."""
     return outcome.path.name in (RUNS_FILE, SETUP_FILE, "sweep") or outcome.path.parent == "sweep"
 
@@ -61,7 +58,7 @@ def about_records(outcome: Outcome) -> bool:
 @pytest.mark.parametrize(
     "error", [errno.ENOSPC, pytest.param(errno.EIO, marks=pytest.mark.slow)], ids=["full", "broken"]
 )
-def test_a_failure_is_one_line_and_the_sweep_goes_on(runs: FaultyRuns, error: int) -> None:
+def test_a_failure_is_one_line_and_the_sweep_goes_on(runs, error):
     folder = runs.outputs / "sweep"
     failed = set()
     for outcome in runs.each_failure(SWEEP, error):
@@ -75,21 +72,21 @@ def test_a_failure_is_one_line_and_the_sweep_goes_on(runs: FaultyRuns, error: in
     assert failed >= {"open", "write", "rename"}
 
 
-def test_a_kill_at_any_moment_loses_no_record(runs: FaultyRuns) -> None:
+def test_a_kill_at_any_moment_loses_no_record(runs):
     for outcome in runs.each_kill(SWEEP):
         if about_records(outcome) or not outcome.hit:
             goes_on(runs)
         clear(runs)
 
 
-def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
+def test_halves_of_what_is_asked_for_are_enough(runs):
     outcome = runs.run(SWEEP, halves=True)
     assert (outcome.status, outcome.err) == (0, "")
     assert recorded(runs.outputs / "sweep") == PLANNED
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["full", "killed"])
-def test_a_sweep_that_goes_on_fails_as_well_as_a_new_one(runs: FaultyRuns, kill: bool) -> None:
+def test_a_sweep_that_goes_on_fails_as_well_as_a_new_one(runs, kill):
     """The last record is cut short then, and has to be removed."""
     folder = runs.outputs / "sweep"
     assert runs.run(SWEEP).status == 0

@@ -1,12 +1,10 @@
 """Every failure of the system while queries and matches wait in temporary files."""
 
-from __future__ import annotations
-
 import errno
 import os
 
 import pytest
-from helpers.faulty_runs import FaultyRuns, Task, check_every_failure
+from helpers.faulty_runs import Task, check_every_failure
 
 MATCH = ("-C", "-t", "2", "r.fa", "q.fa", "-l", "12", "-o", "out/a")
 # A page after the other, as two do not fit.
@@ -22,9 +20,7 @@ BLOCKS = Task((*GROUPS, "--block-size", "700"))
         pytest.param(errno.EIO, False, marks=pytest.mark.slow),
     ],
 )
-def test_a_failure_of_a_temporary_file_is_told_of_its_folder(
-    runs: FaultyRuns, error: int, older: bool
-) -> None:
+def test_a_failure_of_a_temporary_file_is_told_of_its_folder(runs, error, older):
     assert runs.run(Task(MATCH)).status == 0
     whole = {"a": runs.contents()["a"].__eq__}
     good = runs.run(BLOCKS)
@@ -35,7 +31,7 @@ def test_a_failure_of_a_temporary_file_is_told_of_its_folder(
     assert failed >= {"open_nameless", "write", "read", "close"}
 
 
-def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
+def test_halves_of_what_is_asked_for_are_enough(runs):
     assert runs.run(BLOCKS).status == 0
     good = runs.contents()
     runs.clear()
@@ -45,7 +41,7 @@ def test_halves_of_what_is_asked_for_are_enough(runs: FaultyRuns) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_anywhere_leaves_no_temporary_file(runs: FaultyRuns) -> None:
+def test_a_process_that_is_killed_anywhere_leaves_no_temporary_file(runs):
     for _ in runs.each_kill(BLOCKS):
         assert all(name == "a" or name.endswith(".part") for name in runs.contents())
         assert os.listdir(runs.temporary) == []

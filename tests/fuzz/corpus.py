@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Final, Protocol, cast
 
 TARGETS: Final = ("records", "detection", "index_header", "programs")
 CORPUS: Final = Path(__file__).resolve().parent / "corpus"
@@ -24,25 +23,25 @@ class Target(Protocol):
     EXAMPLES: tuple[bytes, ...]
     """Inputs made by the package's own words, which change with it."""
 
-    def instrument(self, function: Callable[[Any], Any]) -> None:
+    def instrument(self, function):
         """Give each function whose branches matter to `function`, which changes it."""
 
-    def one_input(self, data: bytes) -> None:
+    def one_input(self, data):
         """Raise an exception if the package does what it should not."""
 
 
-def target_of(name: str) -> Target:
+def target_of(name):
     """Return the module of a target."""
-    return cast(Target, import_module(f"fuzz.{name}"))
+    return cast("Target", import_module(f"fuzz.{name}"))
 
 
-def kept_inputs(name: str) -> list[bytes]:
+def kept_inputs(name):
     """Return the examples of a target, and its corpus in the order of the files' names."""
     files = sorted((CORPUS / name).iterdir())
     return [*target_of(name).EXAMPLES, *(file.read_bytes() for file in files)]
 
 
-def mutations(inputs: list[bytes], count: int, seed: int = 0) -> Iterator[bytes]:
+def mutations(inputs, count, seed=0):
     """Make inputs of others: each of one of them, changed in a few places."""
     choice = random.Random(seed)
     for _ in range(count):
@@ -52,7 +51,7 @@ def mutations(inputs: list[bytes], count: int, seed: int = 0) -> Iterator[bytes]
         yield bytes(data)
 
 
-def _change(data: bytearray, choice: random.Random, inputs: list[bytes]) -> None:
+def _change(data, choice, inputs):
     """Change one place: a byte or a piece, inserted, overwritten, left out or doubled."""
     begin = choice.randint(0, len(data))
     end = min(len(data), begin + choice.choice((0, 0, 1, 2, 8, 40)))

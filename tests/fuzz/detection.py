@@ -10,8 +10,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from fuzz.memory_file import file_of, pipe_of
 from fuzz.visible import instrument_module
@@ -19,6 +18,9 @@ from mummergpu.errors import InputError
 from mummergpu.input.bytes import files, formats, stream_decoders
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.formats import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MOST_BYTES: Final = 1 << 15
 """What surely fits into a pipe."""
@@ -49,13 +51,13 @@ Outcome = tuple[Format, bytes] | str
 """The format, and the text if it has one; or what is wrong."""
 
 
-def instrument(function: Callable[[Any], Any]) -> None:
+def instrument(function):
     """Show the branches of the modules to a fuzzer."""
     for module in (files, formats, stream_decoders):
         instrument_module(module, function)
 
 
-def _outcome(path: str) -> Outcome:
+def _outcome(path):
     text = bytearray()
     buffer = bytearray(1 << 12)
     try:
@@ -71,7 +73,7 @@ def _outcome(path: str) -> Outcome:
         return message.replace(path, "FILE")
 
 
-def _decompressed(data: bytes) -> bytes | None:
+def _decompressed(data):
     """What Python's own modules make of it, None if they refuse."""
     for magic, decompress in _DECOMPRESS.items():
         if data.startswith(magic):
@@ -82,7 +84,7 @@ def _decompressed(data: bytes) -> bytes | None:
     return data
 
 
-def one_input(data: bytes) -> None:
+def one_input(data):
     """Open any bytes as an input."""
     data = data[:MOST_BYTES]
     with file_of(data) as path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from helpers.naive import Pairs, fold
+from helpers.naive import fold
 
 _NUCLEOTIDE_CODES: Final = b"ACGTURYSWKMBDHVN"
 _SPACES: Final = b" \t\v\f"
@@ -21,7 +21,7 @@ class WrongTextError(Exception):
     """A text is not FASTA, or not FASTQ."""
 
 
-def records_of(text: bytes, is_fastq: bool, any_letters: bool = False) -> Pairs:
+def records_of(text, is_fastq, any_letters=False):
     """Return names and sequences.
 
     Parameters
@@ -45,13 +45,13 @@ def records_of(text: bytes, is_fastq: bool, any_letters: bool = False) -> Pairs:
     return [(name, fold(sequence)) for name, sequence in pairs]
 
 
-def _is_foreign(sequence: bytes) -> bool:
+def _is_foreign(sequence):
     letters = sequence.translate(None, b"*-.").upper()
     foreign = letters.translate(None, _NUCLEOTIDE_CODES)
     return 10 * len(foreign) > len(letters)
 
 
-def _lines_of(text: bytes) -> list[bytes]:
+def _lines_of(text):
     """Lines end with a line feed, behind a carriage return or not; the last may lack both."""
     lines = text.split(b"\n")
     last = lines.pop()
@@ -63,13 +63,13 @@ def _lines_of(text: bytes) -> list[bytes]:
     return lines
 
 
-def _name_of(line: bytes) -> bytes:
+def _name_of(line):
     """The name is what stands between the mark and the first space."""
     return re.split(rb"[ \t\v\f]", line[1:], maxsplit=1)[0]
 
 
-def _fasta_records(lines: list[bytes]) -> Pairs:
-    pairs: Pairs = []
+def _fasta_records(lines):
+    pairs = []
     for line in lines:
         if not pairs:
             line = line.lstrip(_SPACES)
@@ -87,8 +87,8 @@ def _fasta_records(lines: list[bytes]) -> Pairs:
     return pairs
 
 
-def _fastq_records(lines: list[bytes]) -> Pairs:
-    pairs: Pairs = []
+def _fastq_records(lines):
+    pairs = []
     left = lines[::-1]
     while left:
         header = left.pop()
@@ -104,7 +104,7 @@ def _fastq_records(lines: list[bytes]) -> Pairs:
     return pairs
 
 
-def _take_sequence(left: list[bytes]) -> bytes:
+def _take_sequence(left):
     """Take the lines up to that with '+'; one blank line may stand for a record without bases."""
     if len(left) > 1 and not left[-1] and left[-2].startswith(b"+"):
         left.pop()
@@ -120,7 +120,7 @@ def _take_sequence(left: list[bytes]) -> bytes:
     return sequence
 
 
-def _take_quality(left: list[bytes], length: int) -> None:
+def _take_quality(left, length):
     """Take as many characters as there are bases, in whole lines."""
     while length > 0:
         if not left:

@@ -6,9 +6,8 @@ It is refused in one line, or is a header whose sections lie in the file, one be
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from fuzz.memory_file import file_of
 from fuzz.visible import instrument_module
@@ -47,9 +46,9 @@ _ODD_VALUES: Final = (
 )
 
 
-def _edited(choices: bytes) -> bytes:
+def _edited(choices):
     """Return a header in which each two bytes have put an odd value, or none, in a place."""
-    fields: Any = asdict(_HEADER)
+    fields = asdict(_HEADER)
     for where, value in zip(choices[::2], choices[1::2], strict=False):
         holder = (fields, fields, *fields["pages"], *fields["sections"])[where % 5]
         names = sorted(holder)
@@ -65,12 +64,12 @@ def _edited(choices: bytes) -> bytes:
     return json.dumps(fields).encode()
 
 
-def instrument(function: Callable[[Any], Any]) -> None:
+def instrument(function):
     """Show the branches of the module to a fuzzer."""
     instrument_module(format, function)
 
 
-def _read(data: bytes) -> IndexHeader | None:
+def _read(data):
     with file_of(data) as path, open(path, "rb", buffering=0) as file:
         try:
             return read_header(file, path)
@@ -79,7 +78,7 @@ def _read(data: bytes) -> IndexHeader | None:
             return None
 
 
-def _check(header: IndexHeader, end: int) -> None:
+def _check(header, end):
     """Hold a header to what is promised of it."""
     assert IndexHeader.from_json(header.as_json()) == header
     assert json.loads(header.as_json()) == json.loads(json.dumps(asdict(header)))
@@ -91,7 +90,7 @@ def _check(header: IndexHeader, end: int) -> None:
     assert behind <= end, header.sections
 
 
-def one_input(data: bytes) -> None:
+def one_input(data):
     """Read any bytes as an index, as its header, and as changes of a right header."""
     header = _read(data)
     if header is not None:

@@ -1,14 +1,11 @@
 """Files for targets that open a path: in memory, so that millions of them cost no disk."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def file_of(data: bytes) -> Iterator[str]:
+def file_of(data):
     """Give the path of a file that holds some bytes."""
     number = os.memfd_create("fuzz")
     try:
@@ -19,7 +16,7 @@ def file_of(data: bytes) -> Iterator[str]:
 
 
 @contextmanager
-def pipe_of(data: bytes) -> Iterator[str]:
+def pipe_of(data):
     """Give the path of a pipe from which some bytes come; no more than a pipe takes at once."""
     outward, inward = os.pipe()
     try:

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from types import FunctionType
-from typing import Any, Final
+from typing import Final
 from unittest.mock import patch
 
-import numpy as np
-import numpy.typing as npt
 from helpers.naive import fold
 
 from mummergpu.input.records import byte_runs, parser_state
@@ -34,13 +32,13 @@ _RESIDUE_CODES: Final = RESIDUE_CODE_OF_BYTE.tobytes()
 _CODES: Final = bytes(b"ACGTN".index(letter) for letter in fold(bytes(range(256))))
 
 
-def _end_of(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
+def _end_of(pattern, text, at):
     found = pattern.match(text, at)
     assert found is not None
     return found.end()
 
 
-def _steps(text: bytes, at: int, end: int) -> bytes:
+def _steps(text, at, end):
     """The bytes up to the end of a run, and behind it to the end of a step.
 
     A step is written as a whole; the parsers count on the byte that ends a name.
@@ -48,9 +46,7 @@ def _steps(text: bytes, at: int, end: int) -> bytes:
     return text[at : end + STEP - (end - at) % STEP]
 
 
-def encode_letters(
-    text: bytes, at: int, codes: memoryview, to: int, keeps_letters: bool = False
-) -> tuple[int, int]:
+def encode_letters(text, at, codes, to, keeps_letters=False):
     end = _end_of(_LETTERS, text, at)
     written = _steps(text, at, end).translate(_CODES)
     if keeps_letters:
@@ -60,31 +56,31 @@ def encode_letters(
     return end, sum(map(text[at:end].upper().count, NUCLEOTIDES.foreign_letters))
 
 
-def encode_residues(text: bytes, at: int, codes: memoryview, to: int) -> int:
+def encode_residues(text, at, codes, to):
     end = _end_of(_LETTERS, text, at)
     codes[to : to + end - at] = text[at:end].translate(_RESIDUE_CODES)
     return end
 
 
-def copy_name(text: bytes, at: int, names: memoryview, to: int) -> int:
+def copy_name(text, at, names, to):
     end = _end_of(_NAME, text, at)
     written = _steps(text, at, end)
     names[to : to + len(written)] = written
     return end
 
 
-def copy_quality(text: bytes, at: int, qualities: memoryview, to: int) -> int:
+def copy_quality(text, at, qualities, to):
     end = _end_of(_QUALITY, text, at)
     written = bytes((byte - 33) % 256 for byte in _steps(text, at, end))
     qualities[to : to + len(written)] = written
     return end
 
 
-def skip_quality(text: bytes, at: int) -> int:
+def skip_quality(text, at):
     return _end_of(_QUALITY, text, at)
 
 
-def skip_text(text: bytes, at: int) -> int:
+def skip_text(text, at):
     return _end_of(_TEXT, text, at)
 
 
@@ -105,12 +101,12 @@ class _Uncompiled:
         Given each function before it is used, and returns what to use in its place.
     """
 
-    def __init__(self, instrument: Callable[[Any], Any]) -> None:
+    def __init__(self, instrument):
         self._instrument = instrument
-        self._functions: dict[int, Any] = {}
-        self._modules: dict[str, dict[str, Any]] = {}
+        self._functions = {}
+        self._modules = {}
 
-    def function(self, compiled: Any) -> Any:
+    def function(self, compiled):
         plain = compiled.py_func
         if plain.__module__ == byte_runs.__name__:
             return _RUNS[plain.__name__]
@@ -120,7 +116,7 @@ class _Uncompiled:
             self._functions[id(compiled)] = self._instrument(copy)
         return self._functions[id(compiled)]
 
-    def _names_in(self, module: str) -> dict[str, Any]:
+    def _names_in(self, module):
         """What the functions of a module see: those of others that are compiled, uncompiled."""
         if module not in self._modules:
             names = self._modules[module] = dict(vars(sys.modules[module]))
@@ -130,16 +126,10 @@ class _Uncompiled:
         return self._modules[module]
 
 
-def _on_arrays(parser: Parser) -> Parser:
+def _on_arrays(parser):
     """Give a parser in plain Python what a compiled one is given, and hold it to its word."""
 
-    def run(
-        text: npt.NDArray[np.uint8],
-        at: int,
-        end: int,
-        state: npt.NDArray[np.int64],
-        columns: parser_state.Columns,
-    ) -> int:
+    def run(text, at, end, state, columns):
         # What machine code may write or read behind the runs.
         assert text.size >= end + STEP and text[end] == ord("\n")
         assert columns.codes.size >= state[parser_state.BASES] + end - at + STEP
@@ -166,13 +156,13 @@ def _on_arrays(parser: Parser) -> Parser:
 class PlainParsers:
     """Both parsers in plain Python, to stand in for the compiled ones."""
 
-    def __init__(self, instrument: Callable[[Any], Any] = lambda function: function) -> None:
+    def __init__(self, instrument=lambda function: function):
         uncompiled = _Uncompiled(instrument)
         self._parse_fasta = _on_arrays(uncompiled.function(parse_fasta))
         self._parse_fastq = _on_arrays(uncompiled.function(parse_fastq))
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
+    def in_place(self):
         """Let readers of records use these parsers."""
         with (
             patch.object(records, "parse_fasta", self._parse_fasta),

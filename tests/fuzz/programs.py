@@ -5,15 +5,14 @@ It is refused with its place, or is a program whose models have what it promises
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from fuzz.visible import instrument_module
 from mummergpu.errors import ModelError
 from mummergpu.hmm.language import parser
 from mummergpu.hmm.language.chain import BEST, SUMS, chain_of
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import ATTRIBUTES, Model, Program
+from mummergpu.hmm.language.program import ATTRIBUTES
 
 CASINO: Final = b"""hmm casino {
   alphabet [1, 2, ','];  startstate start;  endstate end;
@@ -59,12 +58,12 @@ _WORDS: Final = (
 )
 
 
-def instrument(function: Callable[[Any], Any]) -> None:
+def instrument(function):
     """Show the branches of the parser to a fuzzer."""
     instrument_module(parser, function)
 
 
-def _parsed(text: str) -> Program | None:
+def _parsed(text):
     try:
         return parse_program(text, "program.hmm")
     except ModelError as error:
@@ -76,7 +75,7 @@ def _parsed(text: str) -> Program | None:
         return None
 
 
-def _check(model: Model) -> None:
+def _check(model):
     """Hold a model to what is promised of it, and make chains of small ones."""
     names = [state.name for state in model.states]
     assert len(set(names)) == len(names) and model.start in names
@@ -94,7 +93,7 @@ def _check(model: Model) -> None:
             assert chain.start.size == chain.shape.emitting > 0
 
 
-def one_input(data: bytes) -> None:
+def one_input(data):
     """Read bytes as a program, and as numbers of words."""
     texts = [data.decode("latin-1"), data.decode("utf-8", "replace")]
     texts.append(" ".join(_WORDS[byte % len(_WORDS)] for byte in data))

@@ -7,9 +7,8 @@ records, or the same words, must come out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from helpers.naive import Pairs, pairs_of
 from helpers.parsed_text import reader_of
@@ -32,16 +31,14 @@ EXAMPLES: Final = (
 _parsers = PlainParsers()
 
 
-def instrument(function: Callable[[Any], Any]) -> None:
+def instrument(function):
     """Show the branches of the parsers, and of what feeds them, to a fuzzer."""
     instrument_module(records, function)
     global _parsers
     _parsers = PlainParsers(function)
 
 
-def _outcome(
-    text: bytes, is_fastq: bool, chunk_size: int, limits: Limits, any_letters: bool = False
-) -> Pairs | str:
+def _outcome(text, is_fastq, chunk_size, limits, any_letters=False):
     blocks = []
     try:
         options = RecordOptions(limits, chunk_size, any_letters, keeps_qualities=True)
@@ -57,7 +54,7 @@ def _outcome(
     return list(chain.from_iterable(blocks))
 
 
-def _check_rules(found: Pairs | str, text: bytes, is_fastq: bool, any_letters: bool) -> None:
+def _check_rules(found, text, is_fastq, any_letters):
     """Hold what was found to what the rules say."""
     expected: Pairs | None
     try:
@@ -68,7 +65,7 @@ def _check_rules(found: Pairs | str, text: bytes, is_fastq: bool, any_letters: b
     assert right, f"{found!r}, and by the rules {expected!r}"
 
 
-def one_input(data: bytes) -> None:
+def one_input(data):
     """Read any bytes as FASTA and as FASTQ."""
     whole = len(data) + 2
     for is_fastq in (False, True):

@@ -7,8 +7,6 @@ corpus with the mending; ``--minimise`` keeps of all new inputs just those that 
 Options of libFuzzer may stand in place of ours.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
@@ -22,7 +20,7 @@ LONGEST_INPUT = 6000
 SEED_MUTATIONS = 1 << 62
 
 
-def options_of(name: str, seconds: int, minimise: bool) -> list[str]:
+def options_of(name, seconds, minimise):
     """Return the options of libFuzzer and the folders of inputs, of which it writes to the first.
 
     To minimise is to merge what was found into the corpus.
@@ -35,7 +33,7 @@ def options_of(name: str, seconds: int, minimise: bool) -> list[str]:
     return [*options, f"-max_total_time={seconds}", "-print_final_stats=1", str(found), str(kept)]
 
 
-def fuzz_by_coverage(name: str, options: list[str]) -> None:
+def fuzz_by_coverage(name, options):
     """Let atheris choose the inputs; does not return."""
     import atheris
 
@@ -49,7 +47,7 @@ def fuzz_by_coverage(name: str, options: list[str]) -> None:
     atheris.Fuzz()
 
 
-def fuzz_by_mutation(name: str, seconds: int) -> int:
+def fuzz_by_mutation(name, seconds):
     """Try mutations of the corpus one after the other, as many as the time allows."""
     print("atheris is not installed (pip install mummergpu[fuzz]): trying mutations of the corpus")
     target, end, tried = target_of(name), time.monotonic() + seconds, 0
@@ -69,7 +67,7 @@ def fuzz_by_mutation(name: str, seconds: int) -> int:
     return 0
 
 
-def main() -> int:
+def main():
     """Read the command line, and fuzz."""
     parser = argparse.ArgumentParser(
         prog="python -m fuzz.run", description=__doc__, allow_abbrev=False

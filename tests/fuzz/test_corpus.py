@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,12 +15,15 @@ from mummergpu.index import format as index_format
 from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records.record_reader import RecordReader
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MUTATIONS = 2000
 MOST_CORPUS_BYTES = 300_000
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_kept_inputs_and_their_mutations_find_nothing(name: str) -> None:
+def test_kept_inputs_and_their_mutations_find_nothing(name):
     target, kept = target_of(name), kept_inputs(name)
     assert len(kept) >= 15
     for data in chain(kept, mutations(kept, MUTATIONS)):
@@ -33,20 +34,20 @@ def test_kept_inputs_and_their_mutations_find_nothing(name: str) -> None:
             raise
 
 
-def test_the_corpus_is_small() -> None:
+def test_the_corpus_is_small():
     folders = {folder.name for folder in CORPUS.iterdir()}
     assert folders == set(TARGETS)
     assert sum(file.stat().st_size for file in CORPUS.rglob("*")) < MOST_CORPUS_BYTES
 
 
-def test_mutations_are_the_same_every_time_and_others_each_time() -> None:
+def test_mutations_are_the_same_every_time_and_others_each_time():
     kept = kept_inputs("records")
     made = list(mutations(kept, 500))
     assert made == list(mutations(kept, 500)) != list(mutations(kept, 500, 1))
     assert len(set(made) - set(kept)) > 400
 
 
-def _fail_nowhere(self: Any, message: str, token: Any = None) -> None:
+def _fail_nowhere(self, message, token=None):
     raise ModelError(message, "program.hmm")
 
 
@@ -60,9 +61,7 @@ FAULTS: dict[str, tuple[Any, str, Callable[..., None]]] = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_fault_is_found_and_kept(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_is_found_and_kept(name, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run, "WORK", tmp_path / "work")
     with monkeypatch.context() as broken:
         broken.setattr(*FAULTS[name])
@@ -73,9 +72,7 @@ def test_a_fault_is_found_and_kept(
     target_of(name).one_input(crash.read_bytes())
 
 
-def test_without_the_fuzzer_mutations_are_tried(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_fuzzer_mutations_are_tried(monkeypatch, capsys):
     monkeypatch.setattr(run, "find_spec", lambda name: None)
     monkeypatch.setattr("sys.argv", ["fuzz.run", "detection", "--seconds", "1"])
     assert run.main() == 0

@@ -1,13 +1,9 @@
 """Showing the branches of a module to a fuzzer."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from types import FunctionType, ModuleType
-from typing import Any
+from types import FunctionType
 
 
-def instrument_module(module: ModuleType, function: Callable[[Any], Any]) -> None:
+def instrument_module(module, function):
     """Give each function and method that a module defines to `function`, which changes it.
 
     Only for modules of plain Python: numba cannot compile what a fuzzer has changed.

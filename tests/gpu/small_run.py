@@ -4,8 +4,6 @@ The device is used through the library that is named after it, else through PyCU
 the backends differ.
 """
 
-from __future__ import annotations
-
 import sys
 
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
@@ -20,7 +18,7 @@ from mummergpu.index.tree.policy import Policy
 POLICIES = [Policy.from_code(code) for code in ("m", "none", "Tn", "QRTmrtn", "Tt")]
 
 
-def main() -> int:
+def main():
     device = device_opener(sys.argv[1] if len(sys.argv) > 1 else PYCUDA)(0)
     cache = KernelCache(None, print)
     found = []

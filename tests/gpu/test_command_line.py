@@ -1,7 +1,5 @@
 """The whole command with ``--backend cuda`` beside ``-C``: the same bytes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -16,7 +14,7 @@ LENGTHS = {"LMONO": 20, "SSUIS": 10, "HSILL": 14, "CBRIGG": 100}
 SEARCHES = ["tree", "kmer"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+def run(*arguments):
     command = [sys.executable, "-m", "mummergpu", *arguments]
     done = subprocess.run(command, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
@@ -24,24 +22,24 @@ def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 @pytest.fixture(scope="module")
-def workloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workloads(tmp_path_factory):
     folder = tmp_path_factory.mktemp("workloads")
     for name in LENGTHS:
         run("workload", name, "-o", str(folder / name), "--scale", "0.01")
     return folder
 
 
-def files(workloads: Path, name: str) -> list[str]:
+def files(workloads, name):
     return [str(workloads / name / "reference.fa"), str(workloads / name / "reads.fq")]
 
 
 @cache
-def on_processor(*given: str) -> bytes:
+def on_processor(*given):
     """Return what the processor gives; the libraries of devices have it in common."""
     return run(*given, "-C").stdout
 
 
-def check(on_device: list[str], *given: str) -> bytes:
+def check(on_device, *given):
     """Return what both searches write on the device: what a tree gives on the processor."""
     expected = on_processor(*given, "--search", "tree")
     for search in SEARCHES:
@@ -51,7 +49,7 @@ def check(on_device: list[str], *given: str) -> bytes:
 
 
 @pytest.mark.parametrize("name", LENGTHS)
-def test_workloads_give_the_same_bytes(workloads: Path, on_device: list[str], name: str) -> None:
+def test_workloads_give_the_same_bytes(workloads, on_device, name):
     text = check(on_device, *files(workloads, name), "-b", "-l", str(LENGTHS[name]))
     assert text.count(b"\n") > 1000
 
@@ -69,9 +67,7 @@ def test_workloads_give_the_same_bytes(workloads: Path, on_device: list[str], na
     ],
     ids=" ".join,
 )
-def test_options_give_the_same_bytes(
-    workloads: Path, on_device: list[str], options: list[str]
-) -> None:
+def test_options_give_the_same_bytes(workloads, on_device, options):
     check(on_device, *files(workloads, "LMONO"), *options)
 
 
@@ -80,9 +76,7 @@ def test_options_give_the_same_bytes(
     [["-r"], ["-b", "-c", "-L"], ["-b", "-F"], ["-b", "-l", "11"], ["-b", "-s"], ["-b", "-mum"]],
     ids=" ".join,
 )
-def test_text_that_the_device_makes_is_the_same(
-    workloads: Path, on_device: list[str], options: list[str], tmp_path: Path
-) -> None:
+def test_text_that_the_device_makes_is_the_same(workloads, on_device, options, tmp_path):
     report = tmp_path / "stats.json"
     given = [*files(workloads, "SSUIS"), *options]
     found = run(*given, *on_device, "--search", "kmer", "--stats", str(report)).stdout
@@ -102,22 +96,18 @@ def test_text_that_the_device_makes_is_the_same(
     ],
     ids=" ".join,
 )
-def test_policies_give_the_same_bytes(
-    workloads: Path, on_device: list[str], options: list[str]
-) -> None:
+def test_policies_give_the_same_bytes(workloads, on_device, options):
     given = [*files(workloads, "LMONO"), *options]
     assert run(*given, *on_device).stdout == on_processor(*given)
 
 
-def test_a_genome_as_one_query_gives_the_same_bytes(workloads: Path, on_device: list[str]) -> None:
+def test_a_genome_as_one_query_gives_the_same_bytes(workloads, on_device):
     reference = files(workloads, "LMONO")[0]
     other = files(workloads, "SSUIS")[0]
     check(on_device, reference, reference, other, "-b", "-l", "25")
 
 
-def test_many_records_give_the_same_bytes(
-    workloads: Path, on_device: list[str], tmp_path: Path
-) -> None:
+def test_many_records_give_the_same_bytes(workloads, on_device, tmp_path):
     """Of some bases, and of none; with Ns, and one of a single base over and over."""
     text = Path(files(workloads, "LMONO")[0]).read_text().split("\n", 1)[1].replace("\n", "")
     pieces = [text[begin : begin + begin % 400] for begin in range(0, 400_000, 197)]
@@ -128,9 +118,7 @@ def test_many_records_give_the_same_bytes(
     assert check(on_device, str(records), *queries, "-b", "-l", "18").count(b"\n") > 10_000
 
 
-def test_a_run_larger_than_the_memory_limit_ends_right(
-    workloads: Path, on_device: list[str]
-) -> None:
+def test_a_run_larger_than_the_memory_limit_ends_right(workloads, on_device):
     # Too little for all pages and for the matches of a block: groups of pages, halved blocks.
     given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--page-size", "500k"]
     given += ["--block-size", "100k"]
@@ -140,9 +128,7 @@ def test_a_run_larger_than_the_memory_limit_ends_right(
     assert b"halving" in small.stderr
 
 
-def test_tables_larger_than_the_memory_limit_end_right(
-    workloads: Path, on_device: list[str]
-) -> None:
+def test_tables_larger_than_the_memory_limit_end_right(workloads, on_device):
     given = [*files(workloads, "SSUIS"), "-b", "-l", "8", "--search", "kmer"]
     given += ["--block-size", "100k"]
     limits = ["--gpu-memory", "120M", "--max-memory", "1", "--page-size", "1M"]
@@ -152,9 +138,7 @@ def test_tables_larger_than_the_memory_limit_end_right(
     assert b"halving" in small.stderr
 
 
-def test_a_second_start_compiles_nothing(
-    workloads: Path, on_device: list[str], tmp_path: Path
-) -> None:
+def test_a_second_start_compiles_nothing(workloads, on_device, tmp_path):
     report = tmp_path / "stats.json"
     given = [*files(workloads, "LMONO"), *on_device, "--stats", str(report), "--profile"]
     run(*given)
@@ -169,9 +153,7 @@ def test_a_second_start_compiles_nothing(
     assert told["bytes"]["to_device"] > 0 and told["bytes"]["from_device"] > 0
 
 
-def test_the_kernels_of_a_kmer_search_are_told(
-    workloads: Path, on_device: list[str], tmp_path: Path
-) -> None:
+def test_the_kernels_of_a_kmer_search_are_told(workloads, on_device, tmp_path):
     report = tmp_path / "stats.json"
     run(*files(workloads, "LMONO"), *on_device, "--stats", str(report))
     told = json.loads(report.read_text())
@@ -184,7 +166,7 @@ def test_the_kernels_of_a_kmer_search_are_told(
     assert told["bytes"]["to_device"] > 0 and told["bytes"]["from_device"] > 0
 
 
-def test_a_device_that_is_not_there_is_an_error(workloads: Path, on_device: list[str]) -> None:
+def test_a_device_that_is_not_there_is_an_error(workloads, on_device):
     command = [sys.executable, "-m", "mummergpu", *files(workloads, "LMONO")]
     done = subprocess.run([*command, *on_device, "--device", "99"], capture_output=True, text=True)
     assert done.returncode == 1
@@ -192,21 +174,21 @@ def test_a_device_that_is_not_there_is_an_error(workloads: Path, on_device: list
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_processes_with_a_gpu_each_write_the_same_bytes(workloads: Path, search: str) -> None:
+def test_processes_with_a_gpu_each_write_the_same_bytes(workloads, search):
     pytest.importorskip("distributed")
     given = [*files(workloads, "LMONO"), "-b", "--search", search]
     cluster = ["--backend", "cuda", "--cluster", "local:2", "-t", "2"]
     assert run(*given, *cluster).stdout == run(*given, "-C").stdout
 
 
-def test_auto_takes_the_device_for_trees(workloads: Path) -> None:
+def test_auto_takes_the_device_for_trees(workloads):
     given = [*files(workloads, "LMONO"), "--search", "tree", "-v"]
     assert b"backend cuda" in run(*given).stderr
 
 
-def test_auto_leaves_the_device_alone_where_it_would_only_cost_time(workloads: Path) -> None:
+def test_auto_leaves_the_device_alone_where_it_would_only_cost_time(workloads):
     assert b"backend cpu" in run(*files(workloads, "LMONO"), "-v").stderr
 
 
-def test_the_doctor_finds_the_device() -> None:
+def test_the_doctor_finds_the_device():
     assert b"--backend auto takes cuda\n" in run("doctor").stdout

@@ -1,17 +1,12 @@
 """Both libraries share a device with others of the same process, and fail in the same words."""
 
-from __future__ import annotations
-
 import gc
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
-from mummergpu.cuda.device import Device, DeviceMemoryError
+from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES, device_opener
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 from mummergpu.errors import BackendError
 from mummergpu.studies.gathers import device_gathers
@@ -24,28 +19,28 @@ BYTES = 64 << 20
 class Neighbour:
     """A user of the runtime library, as torch and cupy are: it uses the primary context."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._sent = np.random.default_rng(1).integers(0, 255, BYTES, dtype=np.uint8)
         self._address = self._call("cudaMalloc", BYTES)
         self._copy(self._address, self._sent.ctypes.data, "cudaMemcpyHostToDevice")
 
-    def works(self) -> bool:
+    def works(self):
         """Tell whether the memory is as it was, and more can be had."""
         found = np.zeros_like(self._sent)
         self._copy(found.ctypes.data, self._address, "cudaMemcpyDeviceToHost")
         self._call("cudaFree", self._call("cudaMalloc", BYTES))
         return bool(np.array_equal(found, self._sent))
 
-    def free(self) -> None:
+    def free(self):
         self._call("cudaFree", self._address)
 
-    def _copy(self, to: int, start: int, way: str) -> None:
+    def _copy(self, to, start, way):
         from cuda.bindings import runtime
 
         self._call("cudaMemcpy", to, start, BYTES, getattr(runtime.cudaMemcpyKind, way))
 
     @staticmethod
-    def _call(name: str, *arguments: Any) -> Any:
+    def _call(name, *arguments):
         from cuda.bindings import runtime
 
         error, *values = getattr(runtime, name)(*arguments)
@@ -54,13 +49,13 @@ class Neighbour:
 
 
 @pytest.fixture
-def neighbour(cuda_device: None) -> Iterator[Neighbour]:
+def neighbour(cuda_device):
     found = Neighbour()
     yield found
     found.free()
 
 
-def use(device: Device, cache: KernelCache) -> None:
+def use(device, cache):
     """Use all parts of a device, and leave a loaded program behind."""
     assert device_gathers(device, cache, 1 << 20, 1)["merged"] > 0
     with device.current():
@@ -84,9 +79,7 @@ def use(device: Device, cache: KernelCache) -> None:
         stream.free()
 
 
-def test_a_neighbour_keeps_its_context(
-    neighbour: Neighbour, device_library: str, cache: KernelCache
-) -> None:
+def test_a_neighbour_keeps_its_context(neighbour, device_library, cache):
     for _ in range(2):
         device = device_opener(device_library)(0)
         with device.current():
@@ -98,7 +91,7 @@ def test_a_neighbour_keeps_its_context(
         assert neighbour.works()
 
 
-def test_both_libraries_share_a_device(cuda_device: None, cache: KernelCache) -> None:
+def test_both_libraries_share_a_device(cuda_device, cache):
     for library in DEVICE_LIBRARIES:
         if missing := obstacles(cuda_facts(False, library), library):
             pytest.skip(str(missing[0]))
@@ -123,9 +116,7 @@ def test_both_libraries_share_a_device(cuda_device: None, cache: KernelCache) ->
         stays.close()
 
 
-def test_a_device_is_opened_again_after_it_was_closed(
-    device_library: str, cache: KernelCache
-) -> None:
+def test_a_device_is_opened_again_after_it_was_closed(device_library, cache):
     for _ in range(3):
         device = device_opener(device_library)(0)
         use(device, cache)
@@ -133,7 +124,7 @@ def test_a_device_is_opened_again_after_it_was_closed(
 
 
 @pytest.mark.usefixtures("whole_device")
-def test_memory_that_is_forgotten_comes_back(device: Device) -> None:
+def test_memory_that_is_forgotten_comes_back(device):
     with device.current():
         before = device.memory()[0]
         buffer = device.allocate(1 << 30)
@@ -145,7 +136,7 @@ def test_memory_that_is_forgotten_comes_back(device: Device) -> None:
         assert device.memory()[0] > before - (1 << 29)
 
 
-def test_errors_are_those_of_the_driver(device: Device) -> None:
+def test_errors_are_those_of_the_driver(device):
     with device.current():
         free, total = device.memory()
         assert 0 < free <= total
@@ -168,7 +159,7 @@ def test_errors_are_those_of_the_driver(device: Device) -> None:
         stream.free()
 
 
-def test_kernels_use_what_they_were_compiled_to(device: Device, cache: KernelCache) -> None:
+def test_kernels_use_what_they_were_compiled_to(device, cache):
     from mummergpu.cuda.program import read_sources
     from mummergpu.studies.gathers import GATHER_PROGRAM
 

@@ -1,8 +1,6 @@
 """The cuda backend finds what the cpu backend finds: under every policy, in both formats, and
 without a tree."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -11,8 +9,6 @@ import pytest
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import find_on
 
-from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
 from mummergpu.input.blocks.queries import QueryBlock
@@ -36,20 +32,20 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
 @pytest.mark.parametrize("seed", range(2))
-def test_all_policies_agree(device: Device, cache: KernelCache, wide: bool, seed: int) -> None:
+def test_all_policies_agree(device, cache, wide, seed):
     # A wide two-dimensional tree takes a strip of 24 MiB for each page: no tiny pages there.
     case = random_case(seed)
     assert differences(device, cache, case, ALL_POLICIES, wide) == []
 
 
 @pytest.mark.parametrize("seed", range(2, 14))
-def test_many_cases_agree(device: Device, cache: KernelCache, seed: int) -> None:
+def test_many_cases_agree(device, cache, seed):
     policies = ALL_POLICIES[seed * 7 % 128 :: 37]
     assert differences(device, cache, random_case(seed), policies, False) == []
 
 
 @pytest.mark.parametrize("minimum_length", [*range(1, 21), 25, 31, 32, 33, 34, 40, 47, 59, 60])
-def test_the_kmer_search_agrees(device: Device, cache: KernelCache, minimum_length: int) -> None:
+def test_the_kmer_search_agrees(device, cache, minimum_length):
     case = kmer_case(minimum_length, minimum_length)
     # Steps of one base and of nearly as many as a match has, and what is chosen.
     lengths = {min(minimum_length, 9), min(minimum_length, 3), 1 + minimum_length // 8}
@@ -64,15 +60,13 @@ def test_the_kmer_search_agrees(device: Device, cache: KernelCache, minimum_leng
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("page_size", [90, 700, 4000])
-def test_tables_of_parts_agree(
-    device: Device, cache: KernelCache, page_size: int, seed: int
-) -> None:
+def test_tables_of_parts_agree(device, cache, page_size, seed):
     case = replace(kmer_case(seed, (6, 15, 28)[seed % 3]), page_size=page_size)
     samplings = [KmerSampling(2), KmerSampling(5), KmerSampling(2, 3), KmerSampling(5, 2)]
     assert kmer_differences(device, cache, case, samplings) == []
 
 
-def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> None:
+def test_kmers_that_are_everywhere_agree(device, cache):
     """Lists of 20,000 places: as of a satellite, or of telomeres."""
     codes = np.tile(np.array([3, 3, 0, 2, 2, 2], dtype=np.uint8), 3400)
     codes[::1511] = BREAK
@@ -87,7 +81,7 @@ def test_kmers_that_are_everywhere_agree(device: Device, cache: KernelCache) -> 
     assert kmer_differences(device, cache, case, samplings) == []
 
 
-def test_many_streams_search_tables_at_once(device: Device, cache: KernelCache) -> None:
+def test_many_streams_search_tables_at_once(device, cache):
     case = kmer_case(3, 14)
     bases = case.reference.codes.size
     pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), KmerSampling(6))

@@ -1,13 +1,9 @@
 """Profiles on a device beside the processor: the numbers of the filters, and the rows."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,19 +13,16 @@ from helpers.profile_scores import check_numbers, tried
 from helpers.profiles import block_of, built, profiles, sequences_like
 
 from mummergpu.cuda.bindings_device import BindingsDevice
-from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.options import FilterThresholds
-from mummergpu.hmm.profiles import Profile
 from mummergpu.runtime.stats import Stats
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
-def current_device(cuda_device: None) -> Iterator[Device]:
+def current_device(cuda_device):
     """The first device, which is current."""
     with in_turn(False):
         device = BindingsDevice(0)
@@ -37,9 +30,7 @@ def current_device(cuda_device: None) -> Iterator[Device]:
         yield device
 
 
-def opened(
-    device: Device, cache: KernelCache, some: list[Profile], thresholds: FilterThresholds
-) -> DeviceFilters:
+def opened(device, cache, some, thresholds):
     filters = [ProfileFilter(one, thresholds) for one in some]
     with ThreadPoolExecutor(4) as executor:
         return DeviceFilters(device, cache, filters, 4 << 30, Stats(), executor)
@@ -48,17 +39,13 @@ def opened(
 @pytest.mark.parametrize(
     "nodes", [1, 2, 16, 17, 64, 65, 99, 100, 130, 249, 250, 400, 641, 803, 1100, 1600, 2405, 3000]
 )
-def test_the_scores_are_those_of_the_processor(
-    current_device: Device, cache: KernelCache, nodes: int
-) -> None:
+def test_the_scores_are_those_of_the_processor(current_device, cache, nodes):
     profile = built(nodes)
     with closing(opened(current_device, cache, [profile], FilterThresholds())) as found:
         check_numbers(found, tried(profile, 400))
 
 
-def test_the_scores_of_real_profiles_are_those_of_the_processor(
-    current_device: Device, cache: KernelCache
-) -> None:
+def test_the_scores_of_real_profiles_are_those_of_the_processor(current_device, cache):
     for profile in profiles():
         with closing(opened(current_device, cache, [profile], FilterThresholds())) as found:
             check_numbers(found, tried(profile, 400))
@@ -69,9 +56,7 @@ def test_the_scores_of_real_profiles_are_those_of_the_processor(
     [FilterThresholds(), FilterThresholds(F1=0.3, F2=0.1), FilterThresholds(bias_filter=False)],
     ids=repr,
 )
-def test_the_survivors_are_those_of_the_processor(
-    current_device: Device, cache: KernelCache, thresholds: FilterThresholds
-) -> None:
+def test_the_survivors_are_those_of_the_processor(current_device, cache, thresholds):
     some = [*profiles(), *map(built, (5, 300, 99, 100, 700, 4000))]
     every = [one for profile in some for one in sequences_like(profile, 500)]
     long = np.random.default_rng(2).integers(0, 20, 100_000).astype(np.uint8)
@@ -87,10 +72,8 @@ def test_the_survivors_are_those_of_the_processor(
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
 @pytest.mark.parametrize("words", ["", "--nobias --F1 0.1 --F2 0.01"])
-def test_both_backends_write_the_same(
-    cuda_device: None, tmp_path: Path, verb: str, words: str
-) -> None:
-    def rows(*further: str) -> list[bytes]:
+def test_both_backends_write_the_same(cuda_device, tmp_path, verb, words):
+    def rows(*further):
         given = [verb, *map(str, write_input(tmp_path)), "--domtblout", "-", "-q"]
         command = [sys.executable, "-m", "mummergpu", *given, *words.split(), *further]
         done = subprocess.run(command, capture_output=True, check=True)

@@ -1,11 +1,8 @@
 """Reads mapped with ``--backend cuda`` beside ``-C``: the same records."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers.read_pairs import write_pairs, write_repeats
@@ -15,7 +12,7 @@ import mummergpu
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
-def rows(folder: Path, *arguments: str) -> list[bytes]:
+def rows(folder, *arguments):
     """The lines of SAM that the command writes, but for those that name it."""
     command = [sys.executable, "-m", "mummergpu", "map", "-q", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
@@ -24,7 +21,7 @@ def rows(folder: Path, *arguments: str) -> list[bytes]:
 
 @pytest.mark.parametrize("words", [[], ["-a"], ["--max-xa", "5"], ["-I", "320,60"]])
 @pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
-def test_reads_of_repeats(tmp_path: Path, words: list[str], reads: list[str]) -> None:
+def test_reads_of_repeats(tmp_path, words, reads):
     write_repeats(tmp_path, 400, pairs=3000, longest=150)
     given = [*words, "r.fa", *reads]
     expected = rows(tmp_path, *given, "--backend", "cpu")
@@ -32,7 +29,7 @@ def test_reads_of_repeats(tmp_path: Path, words: list[str], reads: list[str]) ->
     assert len(expected) > 3000 * len(reads)
 
 
-def test_pairs(tmp_path: Path) -> None:
+def test_pairs(tmp_path):
     files = write_pairs(tmp_path, 4000, 150)
     given = [files.reference, files.first, files.second]
     expected = rows(tmp_path, *given, "--backend", "cpu")
@@ -40,7 +37,7 @@ def test_pairs(tmp_path: Path) -> None:
     assert len(expected) > 8000
 
 
-def test_reads_of_several_lengths_and_an_index(tmp_path: Path) -> None:
+def test_reads_of_several_lengths_and_an_index(tmp_path):
     """An index that lists all positions lets the processor look up one k-mer in a window."""
     write_repeats(tmp_path, 400, pairs=3000, longest=150)
     made = random.Random(2)

@@ -1,7 +1,5 @@
 """Matches that stay on a device: those of the host, in the hands of cupy, torch and numba."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import subprocess
@@ -9,10 +7,7 @@ import sys
 import textwrap
 import threading
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +18,7 @@ from helpers.sequences import write_fasta
 import mummergpu
 from mummergpu.api import index as searches
 from mummergpu.api.requests import device_options
-from mummergpu.cuda.device import Device, DeviceMemoryError
-from mummergpu.matching.options import DeviceOptions
+from mummergpu.cuda.device import DeviceMemoryError
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -32,7 +26,7 @@ COLUMNS = ("query", "reference", "query_start", "reference_start", "length", "re
 Queries = list[tuple[str, str]]
 
 
-def library(name: str) -> Any:
+def library(name):
     """Import a library of others, whose warnings are not ours."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -43,7 +37,7 @@ def library(name: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def genome() -> Queries:
+def genome():
     random = np.random.default_rng(4)
     repeat = "".join(random.choice(list("ACGT"), 300))
     records = []
@@ -56,7 +50,7 @@ def genome() -> Queries:
 
 
 @pytest.fixture(scope="module")
-def reads(genome: Queries) -> Queries:
+def reads(genome):
     random = np.random.default_rng(5)
     made = []
     for number in range(60_000):
@@ -70,10 +64,10 @@ def reads(genome: Queries) -> Queries:
 
 
 @pytest.fixture
-def chosen(device_library: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def chosen(device_library, monkeypatch):
     """Has the Python interface use the devices through each library."""
 
-    def options(backend: str, threads: int) -> DeviceOptions:
+    def options(backend, threads):
         return replace(device_options(backend, threads), library=device_library)
 
     monkeypatch.setattr(searches, "device_options", options)
@@ -81,28 +75,26 @@ def chosen(device_library: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def index(chosen: str, genome: Queries) -> Iterator[mummergpu.Index]:
+def index(chosen, genome):
     with mummergpu.Index.build(genome, min_length=20) as built:
         yield built
 
 
 @pytest.fixture(scope="module")
-def expected(genome: Queries, reads: Queries) -> mummergpu.Matches:
+def expected(genome, reads):
     with mummergpu.Index.build(genome, min_length=20) as built:
         found = built.match(reads, backend="cpu", strands="both")
     assert len(found) > 90_000
     return found
 
 
-def wrong(found: Any, expected: mummergpu.Matches) -> str | None:
+def wrong(found, expected):
     """Say where columns on the host differ from those expected, or None."""
     wanted = {name: getattr(expected, name) for name in COLUMNS}
     return difference({name: getattr(found, name) for name in COLUMNS}, wanted)
 
 
-def test_they_are_what_the_processor_finds(
-    index: mummergpu.Index, genome: Queries, reads: Queries, expected: mummergpu.Matches
-) -> None:
+def test_they_are_what_the_processor_finds(index, genome, reads, expected):
     assert wrong(index.match_on_device(reads, strands="both").to_host(), expected) is None
     assert wrong(index.match(reads, backend="cuda", strands="both"), expected) is None
     # A long query is searched whole here, and in pieces there.
@@ -113,9 +105,7 @@ def test_they_are_what_the_processor_finds(
     assert wrong(nothing, index.match([], strands="both")) is None
 
 
-def test_files_give_blocks_that_are_joined(
-    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches, tmp_path: Path
-) -> None:
+def test_files_give_blocks_that_are_joined(index, reads, expected, tmp_path):
     names = [tmp_path / f"{number}.fa" for number in range(3)]
     for number, path in enumerate(names):
         some = reads[20_000 * number : 20_000 * (number + 1)]
@@ -125,7 +115,7 @@ def test_files_give_blocks_that_are_joined(
     assert found.query_names == expected.query_names
 
 
-def current_context() -> int:
+def current_context():
     from cuda.bindings import driver
 
     error, context = driver.cuCtxGetCurrent()
@@ -133,9 +123,7 @@ def current_context() -> int:
     return int(context)
 
 
-def test_cupy_takes_the_columns_as_they_are(
-    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
-) -> None:
+def test_cupy_takes_the_columns_as_they_are(index, reads, expected):
     cupy = library("cupy")
     mine = cupy.arange(1 << 20)
     before = current_context()
@@ -160,9 +148,7 @@ def test_cupy_takes_the_columns_as_they_are(
     assert int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
 
 
-def test_streams_of_cupy_need_not_wait(
-    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
-) -> None:
+def test_streams_of_cupy_need_not_wait(index, reads, expected):
     cupy = library("cupy")
     wanted = int(expected.length.sum())
     for stream in (
@@ -174,9 +160,7 @@ def test_streams_of_cupy_need_not_wait(
             assert int(cupy.asarray(found.length).sum()) == wanted
 
 
-def test_memory_is_not_reused_while_a_kernel_reads_it(
-    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
-) -> None:
+def test_memory_is_not_reused_while_a_kernel_reads_it(index, reads, expected):
     """The last owner goes while its kernel waits for its turn in a stream."""
     cupy = library("cupy")
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -194,12 +178,10 @@ def test_memory_is_not_reused_while_a_kernel_reads_it(
 
 
 @pytest.mark.usefixtures("whole_device")
-def test_memory_comes_back_when_nobody_has_it(
-    index: mummergpu.Index, reads: Queries, device: Device
-) -> None:
+def test_memory_comes_back_when_nobody_has_it(index, reads, device):
     cupy = library("cupy")
 
-    def use() -> None:
+    def use():
         found = index.match_on_device(reads, strands="both")
         cupy.asarray(found.query_start).sum()
         cupy.asarray(found.query).sum()
@@ -217,9 +199,7 @@ def test_memory_comes_back_when_nobody_has_it(
         assert device.memory()[0] > before - (8 << 20)
 
 
-def test_torch_takes_the_columns_as_they_are(
-    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
-) -> None:
+def test_torch_takes_the_columns_as_they_are(index, reads, expected):
     torch = library("torch")
     if not torch.cuda.is_available():
         pytest.skip("torch finds no device")
@@ -250,9 +230,7 @@ def test_torch_takes_the_columns_as_they_are(
     assert int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
 
 
-def test_numba_takes_the_columns_as_they_are(
-    index: mummergpu.Index, reads: Queries, expected: mummergpu.Matches
-) -> None:
+def test_numba_takes_the_columns_as_they_are(index, reads, expected):
     numba_cuda = library("numba.cuda")
     found = index.match_on_device(reads, strands="both")
     taken = numba_cuda.as_cuda_array(found.length)
@@ -260,16 +238,14 @@ def test_numba_takes_the_columns_as_they_are(
     assert np.array_equal(taken.copy_to_host(), expected.length)
 
 
-def test_numpy_is_refused_in_words(index: mummergpu.Index, reads: Queries) -> None:
+def test_numpy_is_refused_in_words(index, reads):
     found = index.match_on_device(reads[:100], strands="both")
     with pytest.raises(mummergpu.MummergpuError, match="to_host"):
         np.asarray(found.length)
     assert found.length.to_host().size == len(found)
 
 
-def test_memory_that_is_not_there_is_refused(
-    index: mummergpu.Index, reads: Queries, device: Device, expected: mummergpu.Matches
-) -> None:
+def test_memory_that_is_not_there_is_refused(index, reads, device, expected):
     with device.current():
         total = device.memory()[1]
     with pytest.raises(DeviceMemoryError):
@@ -317,9 +293,7 @@ PROGRAM = """
 
 @pytest.mark.parametrize("close", ["", "index.close()", "del index, kept"])
 @pytest.mark.parametrize("names", [("cupy", "torch", "dask", "matplotlib"), ("torch", "cupy")])
-def test_all_libraries_share_a_process_that_ends_well(
-    device_library: str, names: tuple[str, ...], close: str
-) -> None:
+def test_all_libraries_share_a_process_that_ends_well(device_library, names, close):
     """Whether arrays are left at its end or not."""
     program = textwrap.dedent(PROGRAM).replace("CLOSE", close)
     program = f"LIBRARY, NAMES = {device_library!r}, {names!r}\n" + program

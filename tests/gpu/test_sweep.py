@@ -1,18 +1,13 @@
 """A sweep of a tiny workload on the device."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from helpers.studies import planned_in, wanted
 from helpers.sweeps import read_sweep
 
-from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.gathers import DEVICE_KERNELS, device_gathers
 
@@ -22,15 +17,13 @@ CODES = ["none", "m", "QRTmrtn"]
 WORKLOAD = "--workload SSUIS --scale 0.01 --policies QRTmrtn,m --repeat-control 2".split()
 
 
-def sweep_into(folder: Path, *words: str) -> str:
+def sweep_into(folder, *words):
     command = [sys.executable, "-m", "mummergpu", "sweep", *WORKLOAD, "-o", str(folder), *words]
     return subprocess.run(command, capture_output=True, check=True, text=True).stderr
 
 
 @pytest.mark.usefixtures("whole_device")
-def test_a_sweep_measures_three_policies(
-    device_library: str, on_device: list[str], tmp_path: Path
-) -> None:
+def test_a_sweep_measures_three_policies(device_library, on_device, tmp_path):
     words = [*on_device, "--runs", "3", "--profile", "-b"]
     assert "14 runs are new" in sweep_into(tmp_path / "gpu", *words)
     sweep = read_sweep(tmp_path / "gpu")
@@ -71,7 +64,7 @@ def test_a_sweep_measures_three_policies(
     assert on_cpu.setup.input == sweep.setup.input
 
 
-def test_a_sweep_that_was_cut_short_goes_on(tmp_path: Path) -> None:
+def test_a_sweep_that_was_cut_short_goes_on(tmp_path):
     words = ["--backend", "cuda", "--runs", "3"]
     sweep_into(tmp_path, *words)
     path = tmp_path / "runs.jsonl"
@@ -81,7 +74,7 @@ def test_a_sweep_that_was_cut_short_goes_on(tmp_path: Path) -> None:
     assert planned_in(tmp_path) == wanted(CODES, 3, 2)
 
 
-def test_pages_and_the_wide_format_are_measured(tmp_path: Path) -> None:
+def test_pages_and_the_wide_format_are_measured(tmp_path):
     digests = Counter[str]()
     for number, words in enumerate((["--page-size", "300k"], ["--address-bits", "32"], [])):
         folder = tmp_path / str(number)
@@ -91,7 +84,7 @@ def test_pages_and_the_wide_format_are_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("whole_device")
-def test_larger_tables_are_not_read_faster(device: Device, cache: KernelCache) -> None:
+def test_larger_tables_are_not_read_faster(device, cache):
     """Chains that meet go on apart: a table beyond the caches stays beyond them."""
     small = device_gathers(device, cache, 1 << 20, 3)
     large = device_gathers(device, cache, 1 << 30, 3)

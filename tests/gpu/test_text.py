@@ -1,7 +1,5 @@
 """The text and the columns that a device makes are those of the host, also if they are many."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.device_cases import (  # noqa: F401
     test_the_columns_are_those_of_the_host,
@@ -11,17 +9,13 @@ from helpers.device_cases import (  # noqa: F401
 )
 from helpers.text_cases import STYLES, many_rows
 
-from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.matching.kmer.cuda_consumers import WINDOW_BYTES
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("record_count", [1, 2000])
-def test_many_rows_are_those_of_the_host(
-    device: Device, cache: KernelCache, record_count: int
-) -> None:
+def test_many_rows_are_those_of_the_host(device, cache, record_count):
     """Lines of several windows."""
     case = many_rows(record_count)
     for style in (STYLES[0], STYLES[7]):

@@ -1,8 +1,5 @@
 """Large arrays go through pinned pieces to a real device."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +7,6 @@ import numpy.typing as npt
 import pytest
 
 from mummergpu.cuda import pinned_staging
-from mummergpu.cuda.device import Device
 from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.errors import BackendError
 from mummergpu.index.mapped_file import map_file
@@ -25,7 +21,7 @@ Array = npt.NDArray[Any]
 
 
 @pytest.fixture(autouse=True)
-def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_arrays(monkeypatch):
     """Small arrays go through pinned memory, too."""
     monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", PIECE)
@@ -33,15 +29,15 @@ def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def mapped(tmp_path_factory: pytest.TempPathFactory) -> Array:
+def mapped(tmp_path_factory):
     """A mapped file of random bytes."""
-    path: Path = tmp_path_factory.mktemp("upload") / "bytes"
+    path = tmp_path_factory.mktemp("upload") / "bytes"
     path.write_bytes(np.random.default_rng(5).bytes(BYTES))
     with open(path, "rb") as file:
         return map_file(file.fileno(), BYTES)
 
 
-def arrives(device: Device, arrays: list[Array]) -> bool:
+def arrives(device, arrays):
     """Copy arrays to one place of a device after the other; tell whether all arrive."""
     with device.current():
         stream = device.new_stream()
@@ -64,14 +60,14 @@ def arrives(device: Device, arrays: list[Array]) -> bool:
     return all(equal)
 
 
-def test_all_bytes_arrive(device: Device, mapped: Array) -> None:
+def test_all_bytes_arrive(device, mapped):
     sizes = [0, 1, *(PIECE * n + d for n in (1, 2, THREADS, 2 * THREADS + 1) for d in (-1, 0, 1))]
     arrays = [mapped, mapped[PIECE // 2 + 3 :], *(mapped[5 : 5 + size] for size in sizes)]
     arrays.append(np.arange(2 * PIECE, dtype=np.int64))
     assert arrives(device, arrays)
 
 
-def test_copies_follow_the_work_before_them(device: Device, mapped: Array) -> None:
+def test_copies_follow_the_work_before_them(device, mapped):
     """An array takes the place of one that is still being copied away on the device's side."""
     with device.current():
         stream, buffer = device.new_stream(), device.allocate(BYTES)
@@ -88,9 +84,7 @@ def test_copies_follow_the_work_before_them(device: Device, mapped: Array) -> No
         stream.free()
 
 
-def test_an_error_of_the_driver_arrives(
-    device: Device, mapped: Array, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_driver_arrives(device, mapped, monkeypatch):
     with device.current():
         stream = device.new_stream()
         buffer = device.allocate(BYTES)

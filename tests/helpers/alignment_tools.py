@@ -1,7 +1,5 @@
 """Programs that make and check alignments; a test without one is skipped."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,12 +13,12 @@ NO_QUALITIES = ("-IGNORE", "QUALITY_NOT_STORED")
 """What Picard is told about sequences without qualities: they are allowed, and it warns of them."""
 
 
-def samtools(*words: object) -> bytes:
+def samtools(*words):
     """Run samtools, which must be installed and succeed; return what it prints."""
     return output_of(program_of("samtools"), *words)
 
 
-def picard_errors(path: Path, reference: Path | None = None, *more: str) -> list[str]:
+def picard_errors(path, reference=None, *more):
     """Return the lines in which Picard's ValidateSamFile tells of an error."""
     program = _picard()
     words = [program, "ValidateSamFile", "-I", str(path), "-MODE", "VERBOSE", *more]
@@ -36,7 +34,7 @@ def picard_errors(path: Path, reference: Path | None = None, *more: str) -> list
     return found
 
 
-def picard_marked(path: Path) -> Path:
+def picard_marked(path):
     """Let Picard's MarkDuplicates flag the duplicates of a sorted BAM; return another BAM."""
     program = _picard()
     marked = path.with_suffix(".picard.bam")
@@ -45,7 +43,7 @@ def picard_marked(path: Path) -> Path:
     return marked
 
 
-def bwa_alignments(reference: Path, *words: object) -> bytes:
+def bwa_alignments(reference, *words):
     """Index a reference and map reads with bwa mem; return the SAM."""
     program = program_of("bwa")
     if not Path(f"{reference}.bwt").exists():
@@ -53,11 +51,11 @@ def bwa_alignments(reference: Path, *words: object) -> bytes:
     return output_of(program, "mem", *words[:-2], reference, *words[-2:])
 
 
-def output_of(*words: object) -> bytes:
+def output_of(*words):
     """Run a program, which must succeed; return what it prints."""
     return subprocess.run([str(word) for word in words], check=True, capture_output=True).stdout
 
 
-def _picard() -> str:
+def _picard():
     source = "Debian: apt-get install picard-tools"
     return shutil.which("picard") or program_of("PicardCommandLine", source=source)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pysam
 
 from helpers.in_memory import letters_of, offsets_of
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
 from mummergpu.sequence.codes import decode, encode, with_margins
 
@@ -27,11 +23,11 @@ class AlignedReads:
     reads: ReadBlock
     columns: AlignmentColumns
 
-    def parts(self, borders: Sequence[int]) -> list[AlignedReads]:
+    def parts(self, borders):
         """Cut the block between reads; no border may lie between two mates."""
         return [self._part(first, end) for first, end in pairwise(borders)]
 
-    def _part(self, first: int, end: int) -> AlignedReads:
+    def _part(self, first, end):
         columns = self.columns
         low, high = np.searchsorted(columns.reads, [first, end]).tolist()
         rows = slice(low, high)
@@ -56,7 +52,7 @@ class AlignedReads:
         )
 
 
-def made_reads(reads: Iterable[tuple[bytes, bytes, bytes | None]]) -> ReadBlock:
+def made_reads(reads):
     """Return reads from their names, bases, and qualities as numbers."""
     found = list(reads)
     bases = b"".join(one for _, one, _ in found)
@@ -71,29 +67,29 @@ def made_reads(reads: Iterable[tuple[bytes, bytes, bytes | None]]) -> ReadBlock:
     )
 
 
-def reference_of(path: Path | str) -> Reference:
+def reference_of(path):
     """Read a reference."""
     from mummergpu.input.reference import read_reference
 
     return read_reference(str(path))
 
 
-def bases_of(reference: Reference, record: int) -> bytes:
+def bases_of(reference, record):
     """Return the letters of a record."""
     begin = int(reference.record_starts[record])
     return decode(reference.codes[begin : begin + int(reference.record_lengths[record])])
 
 
-def aligned_reads(path: Path | str) -> AlignedReads:
+def aligned_reads(path):
     """Return the alignments of a SAM or BAM file in which the rows of a template are neighbours.
 
     The first row of a read that is neither secondary nor supplementary must be its first one.
     """
     with pysam.AlignmentFile(str(path), check_sq=False) as file:
-        rows: list[Any] = list(file.fetch(until_eof=True))
-    reads: list[tuple[bytes, bytes, bytes | None]] = []
-    numbers: list[int] = []
-    primary: dict[tuple[str, int], int] = {}
+        rows = list(file.fetch(until_eof=True))
+    reads = []
+    numbers = []
+    primary = {}
     for number, row in enumerate(rows):
         if not row.flag & 0x900:
             reads.append(_read_of(row))
@@ -104,10 +100,10 @@ def aligned_reads(path: Path | str) -> AlignedReads:
     ]
     cigars = [[length << 4 | kind for kind, length in row.cigartuples or []] for row in rows]
 
-    def column(values: Iterable[int], dtype: Any) -> Any:
+    def column(values, dtype):
         return np.array(list(values), dtype=dtype)
 
-    def tags(name: str) -> Any:
+    def tags(name):
         return column((row.get_tag(name) if row.has_tag(name) else 0 for row in rows), np.int32)
 
     return AlignedReads(
@@ -129,7 +125,7 @@ def aligned_reads(path: Path | str) -> AlignedReads:
     )
 
 
-def _read_of(row: Any) -> tuple[bytes, bytes, bytes | None]:
+def _read_of(row):
     bases = (row.query_sequence or "").encode()
     qualities = None if row.query_qualities is None else bytes(row.query_qualities)
     if row.is_reverse:

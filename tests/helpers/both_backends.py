@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import ANY, STRANDS
-from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
-from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
-from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import LETTERS, Policy
 from mummergpu.index.tree_index import build_page
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
-from mummergpu.matching.backends.interface import Backend
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, with_margins
-from mummergpu.sequence.mems import MemColumns
-from mummergpu.sequence.strand import Strand
 
 Codes = npt.NDArray[np.uint8]
 
@@ -50,13 +41,13 @@ class Case:
     page_size: int
 
 
-def random_codes(random: np.random.Generator, count: int, letters: int) -> Codes:
+def random_codes(random, count, letters):
     codes = random.integers(0, letters, count).astype(np.uint8)
     codes[random.random(count) < 0.01] = BREAK
     return codes
 
 
-def random_case(seed: int, bases: int = 3000, queries: int = 200) -> Case:
+def random_case(seed, bases=3000, queries=200):
     """Return a case with breaks, repeats, a homopolymer, and more letters in some than others."""
     random = np.random.default_rng(seed)
     letters = 2 + seed % 3
@@ -86,13 +77,13 @@ def random_case(seed: int, bases: int = 3000, queries: int = 200) -> Case:
     return Case(joined, block, minimum_length, (bases, 700, 90)[seed % 3])
 
 
-def build(case: Case, layout: Layout) -> list[TreePage]:
+def build(case, layout):
     count = case.reference.codes.size
     pages = plan_pages(count, case.page_size, case.minimum_length - 1)
     return [build_page(case.reference, page, layout, Stats()) for page in pages]
 
 
-def as_lists(columns: MemColumns | None) -> list[list[int]]:
+def as_lists(columns):
     assert columns is not None
     return [
         array.tolist()
@@ -105,16 +96,14 @@ def as_lists(columns: MemColumns | None) -> list[list[int]]:
     ]
 
 
-def find_both(backend: Backend[Any], block: QueryBlock) -> dict[Strand, list[list[int]]]:
+def find_both(backend, block):
     """What a backend finds on both strands, which it is asked for at once."""
     found = backend.find_mems(block, STRANDS, ANY)
     assert found is not None and list(found) == list(STRANDS)
     return {strand: as_lists(columns) for strand, columns in found.items()}
 
 
-def differences(
-    device: Device, cache: KernelCache, case: Case, policies: Sequence[Policy], wide: bool
-) -> list[str]:
+def differences(device, cache, case, policies, wide):
     """Search a case under each policy; return where the backends differ."""
     found = []
     cpu = TreeCpuBackend(Stats())
@@ -131,7 +120,7 @@ def differences(
     return found
 
 
-def kmer_case(seed: int, minimum_length: int) -> Case:
+def kmer_case(seed, minimum_length):
     """A case for a k-mer search: fewer bases where nearly everything matches.
 
     Of two letters many k-mers are heavy; a repeat that is long and has errors gives matches that
@@ -153,9 +142,7 @@ def kmer_case(seed: int, minimum_length: int) -> Case:
     return replace(case, block=block, minimum_length=minimum_length)
 
 
-def kmer_differences(
-    device: Device, cache: KernelCache, case: Case, samplings: Sequence[KmerSampling]
-) -> list[str]:
+def kmer_differences(device, cache, case, samplings):
     """Search a case with some tables of k-mers; return where the backends differ.
 
     The cpu backend searches a tree: the other search, and the other backend.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 OF_THE_BROWSER = "not an origin"
 """What the log names as the origin of a request that no page has made."""
@@ -50,7 +49,7 @@ class Visit:
     requests: set[str]
 
 
-def visit(browser: str, page: Path, folder: Path) -> Visit:
+def visit(browser, page, folder):
     """Open a page; `folder` takes the browser's own files."""
     folder.mkdir(exist_ok=True)
     log = folder / "requests.json"
@@ -63,7 +62,7 @@ def visit(browser: str, page: Path, folder: Path) -> Visit:
     return Visit(done.stdout, console, requested(log))
 
 
-def requested(log: Path) -> set[str]:
+def requested(log):
     """Return the addresses in the browser's log that a page asked for, not the browser itself.
 
     Files are not in this log.

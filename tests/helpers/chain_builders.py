@@ -3,26 +3,23 @@
 Integer scores become probabilities: a unit is `UNIT` nats, so that a logarithm tells the integer.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
-from collections.abc import Sequence
 
 from helpers.full_matrix import cost_of, emission
 from mummergpu.hmm.language.program import Model, State, Transition
-from mummergpu.hmm.tables import WORD_LEAVE, WORD_NEVER, WordTables, word_moves
-from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs
+from mummergpu.hmm.tables import WORD_LEAVE, WORD_NEVER, word_moves
+from mummergpu.viterbi.recurrence.model import PAIRWISE
 
 UNIT = math.log(2) / 64
 
 
-def chance(score: int) -> float:
+def chance(score):
     return math.exp(score * UNIT)
 
 
-def plan7(tables: WordTables, length: int) -> Model:
+def plan7(tables, length):
     """HMMER's model of a profile for sequences of a length, as its Viterbi filter adds words."""
     move = int(word_moves(length)[length])
     codes, nodes = tables.emissions.shape
@@ -36,7 +33,7 @@ def plan7(tables: WordTables, length: int) -> Model:
         Transition("C", "T", 1.0),
     ]
 
-    def add(source: str, target: str, word: int) -> None:
+    def add(source, target, word):
         if word != WORD_NEVER:
             steps.append(Transition(source, target, chance(int(word))))
 
@@ -57,7 +54,7 @@ def plan7(tables: WordTables, length: int) -> Model:
     return Model("plan7", symbols, tuple(states), "S", "T", emissions, tuple(steps))
 
 
-def pairwise(reference: Sequence[int], costs: Costs) -> Model:
+def pairwise(reference, costs):
     """The alignments of whole reads to a beginning of a reference, by `viterbi`'s own model."""
     codes = range(5)
     states = [State("start"), State("match0")]
@@ -85,7 +82,7 @@ def pairwise(reference: Sequence[int], costs: Costs) -> Model:
     return Model("pairwise", symbols, tuple(states), "start", "end", emissions, tuple(steps))
 
 
-def dense(count: int, seed: int = 3) -> Model:
+def dense(count, seed=3):
     """States that all follow each other, rows of others and of silent ones, and hubs."""
     choice = random.Random(seed)
     names = [f"s{number}" for number in range(count)]

@@ -4,13 +4,10 @@ The tests of the kernels on the host and of those on a real device import these 
 chains in ways of their own.
 """
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,10 +32,9 @@ from helpers.hidden_models import (
 from mummergpu.hmm.language import evaluation
 from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
-from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
-from mummergpu.hmm.language.lanes import SymbolBlock
+from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import Algorithm, Attribute, Model
+from mummergpu.hmm.language.program import Algorithm, Attribute
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline import evaluate_models
 from mummergpu.pipeline.context import RunContext
@@ -55,22 +51,16 @@ WIDE = {"global profile": profile(70), "local profile": local_profile(45), "hubs
 
 
 @pytest.mark.parametrize("name", NARROW)
-def test_threads_find_what_the_processor_finds(name: str, open_chains: OpenChains) -> None:
+def test_threads_find_what_the_processor_finds(name, open_chains):
     check(NARROW[name], "run_chain", open_chains)
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_blocks_find_what_the_processor_finds(name: str, open_chains: OpenChains) -> None:
+def test_blocks_find_what_the_processor_finds(name, open_chains):
     check(WIDE[name], "run_wide_chain", open_chains)
 
 
-def check_sums(
-    model: CompiledModel,
-    block: SymbolBlock,
-    chains: DeviceChains,
-    algorithms: Sequence[Algorithm] = SUMS,
-    left: int = 0,
-) -> None:
+def check_sums(model, block, chains, algorithms=SUMS, left=0):
     """Compare sums with the processor's, to which so many sequences are left for each algorithm."""
     for algorithm in algorithms:
         chains.fallback_count = 0
@@ -81,7 +71,7 @@ def check_sums(
         assert chains.fallback_count == left
 
 
-def check(model: Model, kernel: str, open_chains: OpenChains) -> None:
+def check(model, kernel, open_chains):
     compiled = CompiledModel(model)
     block = symbol_block(some_sequences(5, len(model.alphabet), 90, 40))
     for double in (False, True):
@@ -109,9 +99,7 @@ def check(model: Model, kernel: str, open_chains: OpenChains) -> None:
 
 @pytest.mark.parametrize("name", ["random", "profile", "loops", "islands", "sticky"])
 @pytest.mark.parametrize("double", [False, True])
-def test_pieces_of_long_sequences_are_joined_exactly(
-    name: str, double: bool, open_chains: OpenChains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_of_long_sequences_are_joined_exactly(name, double, open_chains, monkeypatch):
     model = CompiledModel(long_models()[name])
     choice = random.Random(4)
     sequences = [[choice.randrange(3) for _ in range(size)] for size in (9, 10, 63, 64, 65, 191)]
@@ -143,28 +131,24 @@ FAR = [runs_of((0, 400), (1, 420)), runs_of((0, 25), (1, 3)), [0, 1], runs_of((1
         (cliques(9), True, 1),
     ],
 )
-def test_what_has_no_common_scale_is_the_processor_s(
-    model: Model, double: bool, left: int, open_chains: OpenChains
-) -> None:
+def test_what_has_no_common_scale_is_the_processor_s(model, double, left, open_chains):
     check_left(model, double, left, open_chains)
 
 
-def check_left(model: Model, double: bool, left: int, open_chains: OpenChains) -> None:
+def check_left(model, double, left, open_chains):
     compiled = CompiledModel(model)
     with open_chains(double, Stats()) as chains:
         check_sums(compiled, symbol_block(FAR), chains, left=left)
         check_posteriors(compiled, FAR, chains, 1)
 
 
-def test_small_products_from_both_ends_are_the_processor_s(open_chains: OpenChains) -> None:
+def test_small_products_from_both_ends_are_the_processor_s(open_chains):
     with open_chains(False, Stats()) as chains:
         sequences = [runs_of((0, half), (1, half)) for half in (20, 130, 161)]
         check_posteriors(CompiledModel(DEAD_ENDS_MODEL), sequences, chains, 1)
 
 
-def check_posteriors(
-    model: CompiledModel, sequences: list[list[int]], chains: DeviceChains, left: int
-) -> None:
+def check_posteriors(model, sequences, chains, left):
     block = symbol_block(sequences)
     for wanted in ((SCORE, TRACE), (TABLE, TRACE)):
         chains.fallback_count = 0
@@ -177,9 +161,7 @@ def check_posteriors(
         assert chains.fallback_count == left
 
 
-def test_pieces_without_a_common_scale_are_the_processor_s(
-    open_chains: OpenChains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_without_a_common_scale_are_the_processor_s(open_chains, monkeypatch):
     model = CompiledModel(APART_MODEL)
     monkeypatch.setattr(DeviceLongSequence, "piece_symbols", 7)
     monkeypatch.setattr(evaluation, "DEVICE_LONG_SYMBOLS", 9)
@@ -188,9 +170,7 @@ def test_pieces_without_a_common_scale_are_the_processor_s(
 
 
 @pytest.mark.parametrize("name", ["threads", "blocks", "pieces", "within"])
-def test_paths_too_far_apart_are_the_processor_s(
-    name: str, open_chains: OpenChains, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_too_far_apart_are_the_processor_s(name, open_chains, monkeypatch):
     model = parse_program(FAR_APART).models["m"]
     if name == "blocks":
         model = replace(cliques(17), emissions={"a": (0.9, 1e-300), "b": (1e-300, 0.9)})
@@ -211,10 +191,8 @@ def test_paths_too_far_apart_are_the_processor_s(
         assert chains.fallback_count == 1
 
 
-def test_a_run_tells_what_was_left_to_the_processor(
-    open_chains: OpenChains, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    told: list[str] = []
+def test_a_run_tells_what_was_left_to_the_processor(open_chains, monkeypatch, tmp_path):
+    told = []
     with open_chains(True, Stats()) as chains:
         monkeypatch.setattr(evaluate_models, "_open_device", lambda *given: chains)
         main = "main() { print forward(new m()).score; }"
@@ -237,7 +215,7 @@ def test_a_run_tells_what_was_left_to_the_processor(
         assert scores == pytest.approx([-965.978600954, -2.40794560865, -2.40794560865])
 
 
-def test_chances_too_small_for_a_device_are_the_processor_s(open_chains: OpenChains) -> None:
+def test_chances_too_small_for_a_device_are_the_processor_s(open_chains):
     """Those of 1e-30 need 64 bits, and of those of 1e-200 the device is told nothing."""
     for tiny, takes in ((1e-30, True), (1e-200, False)):
         model = parse_program(APART.replace("0.1]", f"{tiny}]")).models["m"]
@@ -250,7 +228,7 @@ def test_chances_too_small_for_a_device_are_the_processor_s(open_chains: OpenCha
             assert bool(stats.kernels) == takes
 
 
-def check_paths(found: Evaluation, expected: Evaluation) -> None:
+def check_paths(found, expected):
     assert found.runs is not None and expected.runs is not None
     for one, other in zip(found.runs, expected.runs, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from mummergpu.sequence.seed_rule import (
@@ -26,7 +25,7 @@ class Chosen(NamedTuple):
     survives_thinning: bool
 
 
-def occurrences(records: Sequence[str], seed: str) -> int:
+def occurrences(records, seed):
     """How often a seed occurs, also where occurrences overlap."""
     found = 0
     for record in records:
@@ -37,12 +36,12 @@ def occurrences(records: Sequence[str], seed: str) -> int:
     return 0 if "N" in seed else found
 
 
-def covers(match: Match, begin: int, bases: int) -> bool:
+def covers(match, begin, bases):
     """Whether a match has all bases of a part of its query."""
     return match[0] <= begin and begin + bases <= match[0] + match[2]
 
 
-def is_near(records: Sequence[str], query: str, match: Match) -> bool:
+def is_near(records, query, match):
     """Whether a query differs in few bases from the reference on the diagonal of a match."""
     first = match[1] - match[0]
     joined = "#" * len(query) + "#".join(records) + "#" * len(query)
@@ -51,27 +50,20 @@ def is_near(records: Sequence[str], query: str, match: Match) -> bool:
     return len(query) - equal <= NEAR_EDITS
 
 
-def thinning_hash(position: int) -> int:
+def thinning_hash(position):
     return position * THINNING_FACTOR % (1 << THINNING_BITS)
 
 
-def chosen(
-    records: Sequence[str],
-    query: str,
-    matches: Sequence[Match],
-    window: int,
-    most: int,
-    any_match: bool = False,
-) -> Chosen:
+def chosen(records, query, matches, window, most, any_match=False):
     """What is kept of all matches of a query on a strand that have at least a window's bases.
 
     With `any_match` those count too that contain no window.
     """
 
-    def kept(begins: Sequence[int], bases: int) -> list[Match]:
+    def kept(begins, bases):
         return [row for row in matches if any(covers(row, begin, bases) for begin in begins)]
 
-    def counts_of(begins: Sequence[int], bases: int) -> list[int]:
+    def counts_of(begins, bases):
         return [occurrences(records, query[at : at + bases]) for at in begins]
 
     windows = range(0, len(query) - window + 1, window)
@@ -115,7 +107,7 @@ def chosen(
     return Chosen([], sure, False)
 
 
-def spread(matches: list[Match], begin: int, most: int, sure: int) -> Chosen:
+def spread(matches, begin, most, sure):
     """At most so many matches, at places of a seed that are spread evenly."""
     keys = [thinning_hash(row[1] - row[0] + begin) for row in matches]
     bits = THINNING_BITS

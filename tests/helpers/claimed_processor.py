@@ -1,9 +1,5 @@
 """Lets a process believe that it runs on another processor."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 CLAIM = """
 import sys
 from llvmlite import binding
@@ -14,7 +10,7 @@ binding.get_host_cpu_name = lambda: "nehalem"
 """The first lines of a program; its first argument is a file from `describe`."""
 
 
-def describe(path: Path, flags: frozenset[bytes]) -> Path:
+def describe(path, flags):
     """Write what Linux would tell of a processor with these features; return the file."""
     named = {"vendor_id": "Nobody", "cpu family": "6", "model": "1", "model name": "Claimed"}
     lines = {**named, "stepping": "1", "flags": b" ".join(sorted(flags)).decode()}

@@ -1,11 +1,7 @@
 """Counts for how many types of arguments a function has been compiled."""
 
-from __future__ import annotations
 
-from typing import Any
-
-
-def compilation_count(function: Any) -> int:
+def compilation_count(function):
     """The number of types with which this process has called a compiled function.
 
     Code that an earlier process has kept is called without numba, which has then no signature.

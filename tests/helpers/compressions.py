@@ -6,28 +6,30 @@ import bz2
 import gzip
 import lzma
 import struct
-from collections.abc import Callable
 from functools import partial
 from io import BytesIO
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from helpers.requirements import do_without
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import CountedInput, reading
 from mummergpu.input.bytes.formats import Compression
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def zstd_of(data: bytes) -> bytes:
+
+def zstd_of(data):
     """Return data as a frame of zstd with a checksum; skip the test without a library for it."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return _zstandard().ZstdCompressor(write_checksum=True).compress(data)  # type: ignore[no-any-return]
-    packed: bytes = zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
+    packed = zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
     return packed
 
 
-def _zstandard() -> Any:
+def _zstandard():
     try:
         import zstandard
     except ImportError:
@@ -35,7 +37,7 @@ def _zstandard() -> Any:
     return zstandard
 
 
-def skippable_frame(data: bytes = b"not text") -> bytes:
+def skippable_frame(data=b"not text"):
     """Return a frame of zstd that holds no text."""
     return struct.pack("<II", 0x184D2A57, len(data)) + data
 
@@ -51,9 +53,7 @@ PACKERS: Final[dict[Compression, Callable[[bytes], bytes]]] = {
 OTHERS: Final = tuple(kind for kind in Compression if kind is not Compression.GZIP)
 
 
-def outcome(
-    open_file: Callable[[CountedInput], Any], packed: bytes, size: int = 1000
-) -> tuple[bytes, str]:
+def outcome(open_file, packed, size=1000):
     """Read a compressed file to its end; return the text, and the error that ends it."""
     source = CountedInput(BytesIO(packed))
     parts, buffer = [], bytearray(size)

@@ -1,10 +1,7 @@
 """Small containers of many blocks, and where their blocks end."""
 
-from __future__ import annotations
-
 import struct
 import zlib
-from pathlib import Path
 
 import pysam
 
@@ -13,7 +10,7 @@ from mummergpu.input.bytes.formats import BGZF_END
 CRAM_FILE_DEFINITION = 26
 
 
-def bgzf_blocks(data: bytes, block_size: int) -> list[bytes]:
+def bgzf_blocks(data, block_size):
     """Return the blocks of `data` as bgzf, without the empty one at the end."""
     blocks = []
     for begin in range(0, len(data), block_size):
@@ -25,16 +22,16 @@ def bgzf_blocks(data: bytes, block_size: int) -> list[bytes]:
     return blocks
 
 
-def bgzf(data: bytes, block_size: int = 100) -> bytes:
+def bgzf(data, block_size=100):
     """Return `data` as bgzf."""
     return b"".join(bgzf_blocks(data, block_size)) + BGZF_END
 
 
-def cram_borders(content: bytes) -> list[int]:
+def cram_borders(content):
     """Return where each container of CRAM ends, the header's first and the empty one last."""
     checksum = 4 if content[4] >= 3 else 0
     at = CRAM_FILE_DEFINITION
-    borders: list[int] = []
+    borders = []
     while at < len(content):
         (length,) = struct.unpack_from("<i", content, at)
         at += 4
@@ -55,16 +52,14 @@ def cram_borders(content: bytes) -> list[int]:
     return borders
 
 
-def _number(content: bytes, at: int) -> tuple[int, int]:
+def _number(content, at):
     """Return where a number of one to five bytes ends, and what it is if they are at most two."""
     first = content[at]
     more = next((bits for bits in range(4) if not first & (0x80 >> bits)), 4)
     return at + 1 + more, first if more == 0 else (first & 0x7F) << 8 | content[at + 1]
 
 
-def write_alignments(
-    path: Path, mode: str, reference: Path, bases: str, count: int, **options: object
-) -> None:
+def write_alignments(path, mode, reference, bases, count, **options):
     """Write some reads of a reference of one record, as BAM or CRAM."""
     header = pysam.AlignmentHeader.from_dict(
         {"HD": {"VN": "1.6"}, "SQ": [{"SN": "c1", "LN": len(bases)}]}

@@ -32,7 +32,7 @@ class Damage:
     data: bytes
 
 
-def damages(path: Path, seed: int, count: int) -> list[Damage]:
+def damages(path, seed, count):
     """Return damage to the large sections of an index file: the same for the same seed."""
     from mummergpu.index.file import RECORD_SECTIONS
     from mummergpu.index.format import read_header
@@ -55,13 +55,13 @@ def damages(path: Path, seed: int, count: int) -> list[Damage]:
     return made
 
 
-def write_damaged(sound: bytes, damage: Damage, path: Path) -> None:
+def write_damaged(sound, damage, path):
     """Write a damaged copy of a file."""
     behind = damage.offset + len(damage.data)
     path.write_bytes(sound[: damage.offset] + damage.data + sound[behind:])
 
 
-def search_each(index: Path, queries: str, seed: int, count: int, seconds: float) -> None:
+def search_each(index, queries, seed, count, seconds):
     """Search damaged copies of an index, one after the other."""
     from mummergpu.cli.main import main
 

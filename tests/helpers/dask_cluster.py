@@ -1,16 +1,11 @@
 """Processes of a Dask cluster on this machine, which tests may kill, stop and limit."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
 
 SECONDS = 90.0
 
@@ -42,37 +37,35 @@ asyncio.run(main())
 class DaskCluster:
     """A scheduler and its workers, each a process."""
 
-    def __init__(
-        self, folder: Path, environment: Mapping[str, str] | None = None, protocol: str = "tcp"
-    ) -> None:
+    def __init__(self, folder, environment=None, protocol="tcp"):
         self._folder = folder
         self._environment = {**os.environ, **(environment or {})}
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes = []
+        self.workers = {}
         place = folder / "address"
         self.scheduler = self._start(_SCHEDULER, str(place), "127.0.0.1", protocol)
         wait_until(place.exists)
         self.address = place.read_text()
 
-    def add_worker(self, name: str, file_bytes: int | None = None) -> None:
+    def add_worker(self, name, file_bytes=None):
         """Start a worker with one thread, whose files have so many bytes at most."""
         limit = "-" if file_bytes is None else str(file_bytes)
         self.workers[name] = self._start(_WORKER, self.address, name, limit)
 
-    def end_worker(self, name: str, number: int = signal.SIGKILL) -> None:
+    def end_worker(self, name, number=signal.SIGKILL):
         """Send a signal to a worker."""
         self.workers[name].send_signal(number)
         if number == signal.SIGKILL:
             self.workers.pop(name).wait()
 
-    def close(self) -> None:
+    def close(self):
         """End all processes."""
         for process in reversed(self._processes):
             with suppress(OSError):
                 process.kill()
             process.wait()
 
-    def _start(self, program: str, *words: str) -> subprocess.Popen[bytes]:
+    def _start(self, program, *words):
         log = open(self._folder / f"log{len(self._processes)}", "wb")
         with log:
             process = subprocess.Popen(
@@ -86,7 +79,7 @@ class DaskCluster:
         return process
 
 
-def wait_until(is_so: Callable[[], Any]) -> None:
+def wait_until(is_so):
     """Wait until something is so."""
     end = time.monotonic() + SECONDS
     while not is_so():
@@ -95,7 +88,7 @@ def wait_until(is_so: Callable[[], Any]) -> None:
 
 
 @contextmanager
-def dask_cluster(folder: Path, workers: int, **told: Any) -> Iterator[DaskCluster]:
+def dask_cluster(folder, workers, **told):
     """Start a cluster for the ``with`` block."""
     cluster = DaskCluster(folder, **told)
     try:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import decimal
 import math
 from collections import defaultdict
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
 import numpy as np
-
-from mummergpu.hmm.language.program import Model
 
 Values = dict[str, Decimal]
 NONE = Decimal(0)
@@ -24,13 +21,13 @@ class DecimalSums(NamedTuple):
     forward: np.ndarray
     backward: np.ndarray
 
-    def posteriors(self) -> np.ndarray:
+    def posteriors(self):
         """The probabilities of states; rows of an impossible sequence are not numbers."""
         with np.errstate(invalid="ignore"):
             return np.exp(self.forward + self.backward - self.score)
 
 
-def decimal_sums(model: Model, codes: Sequence[int], states: Sequence[str]) -> DecimalSums:
+def decimal_sums(model, codes, states):
     """Sum over all paths of a model without loops of silent states; `states` get tables."""
     endless = {"prec": 40, "Emax": decimal.MAX_EMAX, "Emin": decimal.MIN_EMIN}
     with decimal.localcontext(decimal.Context(**endless)):
@@ -40,11 +37,11 @@ def decimal_sums(model: Model, codes: Sequence[int], states: Sequence[str]) -> D
 class _Steps:
     """The transitions of a model that emit, and those that do not, ordered by their sources."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model):
         self.model = model
         emission_of = {state.name: state.emission for state in model.states}
-        self.emitting: list[tuple[str, str, list[Decimal]]] = []
-        quiet: dict[str, list[tuple[str, Decimal]]] = defaultdict(list)
+        self.emitting = []
+        quiet = defaultdict(list)
         for step in model.transitions:
             emission, chance = step.emission or emission_of[step.target], Decimal(step.probability)
             if emission is None:
@@ -52,9 +49,9 @@ class _Steps:
             else:
                 row = [chance * Decimal(one) for one in model.emissions[emission]]
                 self.emitting.append((step.source, step.target, row))
-        order: list[str] = []
+        order = []
 
-        def visit(name: str) -> None:
+        def visit(name):
             if name not in order:
                 for target, _ in quiet.get(name, []):
                     visit(target)
@@ -64,14 +61,14 @@ class _Steps:
             visit(state.name)
         self.silent = [(one, *step) for one in reversed(order) for step in quiet.get(one, [])]
 
-    def spread(self, values: Values) -> Values:
+    def spread(self, values):
         """Add what silent transitions lead to."""
         found = defaultdict(Decimal, values)
         for source, target, chance in self.silent:
             found[target] += found[source] * chance
         return found
 
-    def gathered(self, values: Values) -> Values:
+    def gathered(self, values):
         """Add what silent transitions come from, from the end on."""
         found = defaultdict(Decimal, values)
         for source, target, chance in reversed(self.silent):
@@ -79,12 +76,12 @@ class _Steps:
         return found
 
 
-def _sums(steps: _Steps, codes: Sequence[int], states: Sequence[str]) -> DecimalSums:
+def _sums(steps, codes, states):
     end = steps.model.end
     columns = []
     values = steps.spread({steps.model.start: Decimal(1)})
     for code in codes:
-        arrived: Values = defaultdict(Decimal)
+        arrived = defaultdict(Decimal)
         for source, target, row in steps.emitting:
             arrived[target] += values[source] * row[code]
         columns.append(arrived)
@@ -92,23 +89,23 @@ def _sums(steps: _Steps, codes: Sequence[int], states: Sequence[str]) -> Decimal
     back = []
     if end is None:
         total = sum(columns[-1].values(), NONE)
-        rest: Values = defaultdict(lambda: Decimal(1))
+        rest = defaultdict(lambda: Decimal(1))
     else:
         total, rest = values[end], steps.gathered({end: Decimal(1)})
     for code in reversed(codes):
         back.append(rest)
-        left: Values = defaultdict(Decimal)
+        left = defaultdict(Decimal)
         for source, target, row in steps.emitting:
             left[source] += row[code] * rest[target]
         rest = steps.gathered(left)
     return DecimalSums(_log(total), _logs(columns, states), _logs(back[::-1], states))
 
 
-def _logs(columns: Sequence[Values], states: Sequence[str]) -> np.ndarray:
+def _logs(columns, states):
     return np.array([[_log(column[state]) for column in columns] for state in states])
 
 
-def _log(value: Decimal) -> float:
+def _log(value):
     if not value:
         return -np.inf
     # That of a decimal number would take a while.

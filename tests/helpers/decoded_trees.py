@@ -5,11 +5,10 @@ It serves inspection and tests; the kernels read the arrays directly.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from mummergpu.index.tree.flatten import FlatTree
 from mummergpu.index.tree.layout import (
     EDGE_END,
     EDGE_START,
@@ -17,14 +16,15 @@ from mummergpu.index.tree.layout import (
     PARENT,
     STRING_DEPTH,
     SUFFIX_LINK,
-    NodeHalfArray,
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
-from mummergpu.runtime.arrays import BoolArray, Int32Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
+
+if TYPE_CHECKING:
+    from mummergpu.runtime.arrays import BoolArray, Int32Array
 
 NO_LEAF: Final = -1
 """The leaf id of an inner node."""
@@ -78,7 +78,7 @@ class NodeColumns:
     flags: Int32Array
 
 
-def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> NodeColumns:
+def decode_nodes(tree, begin=0, end=None):
     """Return the fields of a range of nodes, as new arrays of 68 bytes per node.
 
     The range counts nodes in the tree's order; in one dimension the number of a node is its
@@ -114,15 +114,7 @@ def decode_nodes(tree: FlatTree, begin: int = 0, end: int | None = None) -> Node
 
 
 @jit
-def decode_fields(
-    nodes: NodeHalfArray,
-    children: NodeHalfArray,
-    stride: int,
-    width_bits: int,
-    strip_bits: int,
-    begin: int,
-    fields: Int32Array,
-) -> None:
+def decode_fields(nodes, children, stride, width_bits, strip_bits, begin, fields):
     """Fill the columns of `fields` with the nodes from number `begin` on.
 
     A column has the address of a node, the six fields of its first half, and the six of its second.

@@ -1,18 +1,13 @@
 """Columns that a device leaves in its memory, of any matches, and those of the host."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from helpers.text_cases import BOTH, TextCase, searched
-from mummergpu.cuda.device import Device
-from mummergpu.cuda.device_array import DeviceArray
+from helpers.text_cases import BOTH, searched
 from mummergpu.input.reference import record_lookup
-from mummergpu.matching.device_columns import ColumnParts, DeviceColumns
+from mummergpu.matching.device_columns import ColumnParts
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import ResidentColumns
 from mummergpu.output.matches.match_table import match_table
@@ -21,7 +16,7 @@ from mummergpu.runtime.stats import Stats
 AnyArrays = dict[str, np.ndarray[Any, Any]]
 
 
-def columns_of_host(case: TextCase) -> AnyArrays:
+def columns_of_host(case):
     """The columns of the host's own table, by their names in the Python interface."""
     lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)
     table = match_table(case.block, case.columns, lookup)
@@ -38,24 +33,24 @@ def columns_of_host(case: TextCase) -> AnyArrays:
     }
 
 
-def on_host(columns: DeviceColumns) -> AnyArrays:
+def on_host(columns):
     return {field.name: getattr(columns, field.name).to_host() for field in fields(columns)}
 
 
 class _HostView:
     """What numpy takes for an array in the memory of the host's device."""
 
-    def __init__(self, array: DeviceArray[Any]) -> None:
+    def __init__(self, array):
         self._array = array
         self.__array_interface__ = array.__cuda_array_interface__
 
 
-def taken(array: DeviceArray[Any]) -> np.ndarray[Any, Any]:
+def taken(array):
     """An array of the host's device as another library has it, without a copy."""
     return np.asarray(_HostView(array)) if array.size else array.to_host()
 
 
-def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | None:
+def difference(found, expected):
     """Say where columns differ first, or None."""
     for name, values in expected.items():
         if found[name].dtype != values.dtype or found[name].shape != values.shape:
@@ -66,9 +61,7 @@ def difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str | N
     return None
 
 
-def columns_of_device(
-    device: Device, cache: Any, case: TextCase, first_query: int = 0, first_row: int = 0
-) -> DeviceColumns:
+def columns_of_device(device, cache, case, first_query=0, first_row=0):
     """The columns that a device leaves of any matches, after so many queries and rows."""
     backend = KmerCudaBackend(device, cache, Stats(), lambda line: None)
     lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)

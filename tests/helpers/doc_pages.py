@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,12 +34,12 @@ class Block:
     text: str
 
 
-def name_of(page: Path) -> str:
+def name_of(page):
     """Return the name of a page for reports of tests."""
     return str(page.relative_to(ROOT))
 
 
-def blocks_of(page: Path) -> Iterator[Block]:
+def blocks_of(page):
     """Yield the fenced blocks of a page."""
     language, begin, lines = None, 0, list[str]()
     for number, line in enumerate(page.read_text().split("\n"), 1):

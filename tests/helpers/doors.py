@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ ENDINGS = {"plot": "html", "mummer": "txt"}
 """How files end that do not end like the names of their formats."""
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def _numbers(text):
     return tuple(map(int, text.split(",")))
 
 
@@ -88,13 +87,13 @@ class Case:
     """Those that the case is about; all of its rows, unless there are some."""
 
     @property
-    def names(self) -> list[str]:
+    def names(self):
         """A file in each format."""
         found = self.formats or names_of(ROWS[self.verb])
         return [f"x.{ENDINGS.get(name, name)}" for name in found]
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self):
         """The files as arguments of Python."""
         paths = [Path(path) for path in self.files.split()]
         if self.verb == "map":
@@ -103,9 +102,9 @@ class Case:
         return {"queries": paths}
 
     @property
-    def options(self) -> list[str]:
+    def options(self):
         """The words, each with its value."""
-        found: list[str] = []
+        found = []
         for word in self.words.split():
             if word in ARGUMENTS[self.verb]:
                 found.append(word)
@@ -114,16 +113,16 @@ class Case:
         return found
 
     @property
-    def has_rows_in_memory(self) -> bool:
+    def has_rows_in_memory(self):
         """Whether what an index finds is what the run writes: without a choice, for any format."""
         is_one = len(self.inputs.get("queries", ())) < 2
         return is_one and not self.told(OF_CHOICE) and self.formats != ("vcf",)
 
     @property
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self):
         """The options as arguments of Python; an index would take its own length for the usual."""
         has_length = self.verb == "match" or (self.verb == "align" and "--method" not in self.words)
-        found: dict[str, Any] = {"min_length": 20} if has_length else {}
+        found = {"min_length": 20} if has_length else {}
         for option in self.options:
             word, _, text = option.partition(" ")
             name, value = ARGUMENTS[self.verb][word]
@@ -134,30 +133,26 @@ class Case:
                 found[bundle] = kind(**{name.split(".")[1]: found.pop(name) for name in fields})
         return found
 
-    def told(self, wanted: set[str], others: bool = False) -> dict[str, Any]:
+    def told(self, wanted, others=False):
         """The arguments that are wanted, or the others."""
         return {key: it for key, it in self.arguments.items() if (key in wanted) != others}
 
 
-def command(
-    case: Case, names: Sequence[str], folder: Path, more: str = "", reference: str = "r.fa"
-) -> None:
+def command(case, names, folder, more="", reference="r.fa"):
     """Let the command write all files in one run."""
     words = [case.verb, reference, *case.files.split(), "--backend", "cpu", "-q"]
     outputs = [word for name in names for word in ("-o", str(folder / name))]
     assert main([*words, *case.words.split(), *more.split(), *outputs]) == 0
 
 
-def run_of_python(case: Case, names: Sequence[str], folder: Path, **more: Any) -> Any:
+def run_of_python(case, names, folder, **more):
     """Let the function of the package write all files in one run."""
     verb = getattr(mummergpu, case.verb)
     given = {**case.inputs, **case.arguments, "backend": "cpu", **more}
     return verb("r.fa", output=[folder / name for name in names], **given)
 
 
-def rows_of_index(
-    case: Case, names: Sequence[str], folder: Path, index: mummergpu.Index, **inputs: Any
-) -> None:
+def rows_of_index(case, names, folder, index, **inputs):
     """Let the rows that an index finds be written, file by file."""
     given = {"backend": "cpu", **(inputs or case.inputs), **case.told(OF_FILES, others=True)}
     if case.verb == "match" and not inputs:
@@ -168,7 +163,7 @@ def rows_of_index(
         found.write(folder / name, **case.told(OF_FILES))
 
 
-def content_of(path: Path, bare: bool = False) -> Any:
+def content_of(path, bare=False):
     """What a file tells: the command that made it left out, and what depends on it.
 
     A bare content has no read group either, nor have records of SAM their header.
@@ -195,13 +190,13 @@ def content_of(path: Path, bare: bool = False) -> Any:
     return re.sub(rb"##reference=.*", b"", data) if kind == "vcf" else data
 
 
-def _record(row: pysam.AlignedSegment) -> list[str]:
+def _record(row):
     """The fields of a record; CRAM has its tags in another order, and its CIGARs no equal bases."""
     fields = row.to_string().split("\t")
     return [*fields[:11], *sorted(fields[11:])]
 
 
-def can_be_packed(name: str) -> bool:
+def can_be_packed(name):
     """Whether a file may be compressed as a whole."""
     kind = {ending: name for name, ending in ENDINGS.items()}.get(name.split(".")[1])
     return not FORMATS[kind or name.split(".")[1]].holds_compression

@@ -10,10 +10,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 DRIVER = Path(__file__).resolve().parent.parent / "faults" / "driver.py"
 ERRORS = (errno.ENOSPC, errno.EIO)
@@ -43,12 +42,12 @@ class Outcome:
     hit: str
 
     @property
-    def failed_call(self) -> str:
+    def failed_call(self):
         """The name of the call that failed."""
         return self.hit.partition(" ")[0]
 
     @property
-    def path(self) -> Path:
+    def path(self):
         """The file that the call was about; a nameless one has a number as its name."""
         return Path(self.hit.partition(" ")[2].removesuffix(" (deleted)"))
 
@@ -72,11 +71,11 @@ class FaultyRuns:
         Has the inputs in it; `out` and `tmp` are made there, for outputs and temporary files.
     """
 
-    def __init__(self, library: Path, folder: Path) -> None:
+    def __init__(self, library, folder):
         self.folder = folder
         self.outputs = folder / "out"
         self.temporary = folder / "tmp"
-        self._warm: set[Task] = set()
+        self._warm = set()
         for made in (self.outputs, self.temporary):
             made.mkdir()
         environment = os.environ | {"LD_PRELOAD": str(library), "TMPDIR": str(self.temporary)}
@@ -89,22 +88,14 @@ class FaultyRuns:
             text=True,
         )
 
-    def close(self) -> None:
+    def close(self):
         """End the process."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
         assert self._process.wait() == 0
 
-    def run(
-        self,
-        task: Task,
-        name: str = "",
-        call: int = 0,
-        error: int = errno.EIO,
-        kill: bool = False,
-        halves: bool = False,
-    ) -> Outcome:
+    def run(self, task, name="", call=0, error=errno.EIO, kill=False, halves=False):
         """Do a task in a child.
 
         Parameters
@@ -129,7 +120,7 @@ class FaultyRuns:
         fault = {"name": name, "call": call, "error": error, "kill": kill, "halves": halves}
         return Outcome(**self._ask(task, **fault))
 
-    def each_failure(self, task: Task, error: int, kill: bool = False) -> Iterator[Outcome]:
+    def each_failure(self, task, error, kill=False):
         """Do a task again and again, each time with another failure.
 
         The caller has the outputs as they are to be before a run, and sees to that after each.
@@ -156,22 +147,22 @@ class FaultyRuns:
                 assert outcome.failed_call == name
                 assert not kill or outcome.status == -signal.SIGKILL
 
-    def each_kill(self, task: Task) -> Iterator[Outcome]:
+    def each_kill(self, task):
         """As `each_failure`, with a process that is killed instead."""
         return self.each_failure(task, errno.EIO, kill=True)
 
-    def clear(self, older: Iterable[str] = ()) -> None:
+    def clear(self, older=()):
         """Remove all outputs, and write older ones of some names."""
         shutil.rmtree(self.outputs)
         self.outputs.mkdir()
         for name in older:
             (self.outputs / name).write_bytes(OLDER)
 
-    def contents(self) -> dict[str, bytes]:
+    def contents(self):
         """Return the outputs by their names."""
         return {path.name: path.read_bytes() for path in self.outputs.iterdir()}
 
-    def _ask(self, task: Task, warm: bool = False, **more: Any) -> dict[str, Any]:
+    def _ask(self, task, warm=False, **more):
         request = {
             **{"folder": str(self.folder), "task": task.name, "arguments": task.arguments},
             **{"warm": warm, **more},
@@ -181,7 +172,7 @@ class FaultyRuns:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         assert line, "the process that forks the others has ended; standard error says why"
-        answer: dict[str, Any] = json.loads(line)
+        answer = json.loads(line)
         return answer
 
 
@@ -192,14 +183,7 @@ OPTIONAL = {"fallocate", "open_nameless"}
 """Calls that can fail without harm."""
 
 
-def check_every_failure(
-    runs: FaultyRuns,
-    task: Task,
-    error: int,
-    whole: Whole,
-    older: Collection[str] = (),
-    first_look: str = "r.fa",
-) -> set[str]:
+def check_every_failure(runs, task, error, whole, older=(), first_look="r.fa"):
     """Let every call of a task fail; return the names of the calls.
 
     Parameters
@@ -249,7 +233,7 @@ def check_every_failure(
     return failed
 
 
-def check_error(outcome: Outcome, expected: str, folder: Path) -> None:
+def check_error(outcome, expected, folder):
     """Assert that a run has ended with one line, which names the file that failed."""
     start = "mummergpu: error: "
     # htslib says this, even if it is told to be silent.

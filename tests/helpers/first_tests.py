@@ -5,9 +5,6 @@ the warm-up, which compiles all that the others use, and the second with tests t
 of it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 WARM_UP = "cli/test_warmup.py"
@@ -19,7 +16,7 @@ MEANWHILE = (
 Item = TypeVar("Item")
 
 
-def in_order(items: Sequence[Item], processes: int, path_of: Callable[[Item], str]) -> list[Item]:
+def in_order(items, processes, path_of):
     """Return the tests in an order in which each process has an equal run of them to begin with.
 
     Parameters

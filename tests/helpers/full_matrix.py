@@ -1,35 +1,31 @@
 """What `viterbi.extension` must find: the whole matrix in plain Python, from the same model."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 from mummergpu.sequence.codes import BREAK
-from mummergpu.viterbi.recurrence.model import PAIRWISE, Costs, Transition
+from mummergpu.viterbi.recurrence.model import PAIRWISE
 
 Cell = tuple[int, int]
 NEVER = -(10**9)
 
 
-def emission(base: int, other: int, costs: Costs) -> int:
+def emission(base, other, costs):
     if base == BREAK:
         return -costs.unknown
     return costs.match if base == other else -costs.mismatch
 
 
-def cost_of(step: Transition, costs: Costs) -> int:
+def cost_of(step, costs):
     return sum(getattr(costs, name) for name in step.costs)
 
 
 class FullMatrix:
     """All cells between the outermost diagonals; sequences are written from the corner."""
 
-    def __init__(self, read: Sequence[int], reference: Sequence[int], costs: Costs) -> None:
+    def __init__(self, read, reference, costs):
         self.read, self.reference, self.costs = read, reference, costs
         first = PAIRWISE.states[0]
         self.scores = {(state.name, (0, 0)): NEVER for state in PAIRWISE.states}
         self.scores[first.name, (0, 0)] = 0
-        self.sources: dict[tuple[str, Cell], str] = {}
+        self.sources = {}
         self._steps = [
             (state, [(step.source.name, cost_of(step, costs)) for step in PAIRWISE.into(state)])
             for state in PAIRWISE.states
@@ -39,7 +35,7 @@ class FullMatrix:
                 if (i or j) and abs(j - i) <= costs.max_gap:
                     self._fill(i, j)
 
-    def _fill(self, i: int, j: int) -> None:
+    def _fill(self, i, j):
         for state, steps in self._steps:
             before = i - state.read_bases, j - state.reference_bases
             best, source = NEVER, ""
@@ -52,7 +48,7 @@ class FullMatrix:
             self.scores[state.name, (i, j)] = best
             self.sources[state.name, (i, j)] = source
 
-    def best(self) -> tuple[int, int, int]:
+    def best(self):
         """The score and the end, by the rules of the module's docstring."""
         found = []
         for (state, (i, j)), score in self.scores.items():
@@ -63,10 +59,10 @@ class FullMatrix:
         score, *_, i, j = max(found)
         return score, i, j
 
-    def operations(self, i: int, j: int) -> list[tuple[int, int]]:
+    def operations(self, i, j):
         """The operations of the path to a cell, with their lengths."""
         state = PAIRWISE.states[0]
-        found: list[tuple[int, int]] = []
+        found = []
         while (i, j) != (0, 0):
             length = found.pop()[0] if found and found[-1][1] == state.operation else 0
             found.append((length + 1, state.operation))
@@ -76,12 +72,7 @@ class FullMatrix:
         return found[::-1]
 
 
-def score_of(
-    operations: Sequence[tuple[int, int]],
-    read: Sequence[int],
-    reference: Sequence[int],
-    costs: Costs,
-) -> int:
+def score_of(operations, read, reference, costs):
     """The score of an alignment, added up along its operations."""
     score = i = j = 0
     for length, operation in operations:

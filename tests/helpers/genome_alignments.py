@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helpers.alignments import COMPLEMENT, bases_of
 from helpers.in_memory import named_queries, named_records
-from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.genome_rows import GenomeRows
 from mummergpu.output.genomes.sink import AlignedQueries
 from mummergpu.output.records.paf import AlignmentPaf
+
+if TYPE_CHECKING:
+    from mummergpu.input.reference import Reference
 
 Operations = list[tuple[int, int]]
 MATCH, INSERTION, DELETION = 0, 1, 2
@@ -33,11 +33,11 @@ class MadeAlignment:
     operations: Operations
 
     @property
-    def query_end(self) -> int:
+    def query_end(self):
         return self.query_start + sum(size for kind, size in self.operations if kind != DELETION)
 
     @property
-    def reference_end(self) -> int:
+    def reference_end(self):
         return self.reference_start + sum(
             size for kind, size in self.operations if kind != INSERTION
         )
@@ -53,19 +53,19 @@ class GenomeCase:
     rows: list[MadeAlignment]
 
     @property
-    def queries(self) -> AlignedQueries:
+    def queries(self):
         """The same, as formats take them."""
         return AlignedQueries.of_block(self.block, self.columns, with_bases=True)
 
     @property
-    def block(self) -> QueryBlock:
+    def block(self):
         return named_queries(zip(self.names, self.texts, strict=True))
 
     @property
-    def columns(self) -> GenomeAlignments:
+    def columns(self):
         counts = np.array([self.counts(row) for row in self.rows]).reshape(-1, 3)
 
-        def column(name: str) -> np.ndarray:
+        def column(name):
             return np.array([getattr(row, name) for row in self.rows], dtype=np.int64)
 
         sizes = [len(row.operations) for row in self.rows]
@@ -85,14 +85,14 @@ class GenomeCase:
             np.zeros(len(self.rows)),
         )
 
-    def aligned_text(self, row: MadeAlignment) -> bytes:
+    def aligned_text(self, row):
         """The bases of the query that are aligned, on the strand of the reference."""
         text = self.texts[row.query]
         if row.strand:
             text = text.translate(COMPLEMENT)[::-1]
         return text[row.query_start : row.query_end]
 
-    def pairs(self, row: MadeAlignment) -> Iterator[tuple[int, str, str]]:
+    def pairs(self, row):
         """The columns of an alignment: the kind of operation, and the bases, or nothing."""
         text = bases_of(self.reference, row.record)[row.reference_start : row.reference_end]
         reference, query = iter(text.decode()), iter(self.aligned_text(row).decode())
@@ -101,7 +101,7 @@ class GenomeCase:
                 base = "" if kind == INSERTION else next(reference)
                 yield kind, base, "" if kind == DELETION else next(query)
 
-    def counts(self, row: MadeAlignment) -> tuple[int, int, int]:
+    def counts(self, row):
         """The mismatches, the bases of gaps, and the gaps."""
         mismatches = sum(
             base != other or base == "N" for kind, base, other in self.pairs(row) if kind == MATCH
@@ -110,9 +110,7 @@ class GenomeCase:
         return mismatches, sum(gaps), len(gaps)
 
 
-def paf_lines(
-    reference: Reference, queries: AlignedQueries, with_changes: bool = False
-) -> list[str]:
+def paf_lines(reference, queries, with_changes=False):
     """The lines of PAF."""
     source = GenomeRows(reference, None, False, with_changes)
     made = AlignmentPaf(reference, source, no_name=b"")
@@ -120,7 +118,7 @@ def paf_lines(
     return b"".join(piece.tobytes() for piece in pieces).decode().splitlines()
 
 
-def random_case(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> GenomeCase:
+def random_case(made, letters=b"ACGTACGTACGTN"):
     """Return queries of which parts are aligned with the records of a reference."""
     reference = named_records(
         (b"r%d" % number, bytes(made.choices(letters, k=size)))
@@ -130,7 +128,7 @@ def random_case(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> Genom
     for query in range(made.randint(1, 5)):
         names.append(b"q%d" % query + b"x" * made.choice([0, 1, 50]))
         text = b""
-        own: list[tuple[int, int, int, int, Operations]] = []
+        own = []
         for _ in range(made.choice([0, 1, 1, 2, 4])):
             text += bytes(made.choices(b"ACGT", k=made.choice([0, 3, 40])))
             strand, record = made.randint(0, 1), made.randrange(len(reference.names))
@@ -151,11 +149,11 @@ def random_case(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> Genom
     return GenomeCase(reference, names, texts, rows)
 
 
-def _copied(made: random.Random, text: bytes, letters: bytes) -> tuple[int, Operations, bytes]:
+def _copied(made, text, letters):
     """Return where a copy of a part of a record begins, its operations and its bases."""
     start = at = made.randrange(len(text) - 20)
     rate = made.choice([0, 0.03, 0.3])
-    operations: Operations = []
+    operations = []
     bases = bytearray()
     while True:
         length = made.randint(1, max(1, min(made.choice([3, 30, 200]), len(text) - at)))

@@ -1,29 +1,21 @@
 """Small genomes, changed copies of them, and their alignments, for tests."""
 
-from __future__ import annotations
-
-import random
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
-
 import numpy as np
 
 import mummergpu
 from helpers.in_memory import named_queries, reference_of
 from helpers.sequences import random_bases, reverse_complement
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import GenomeOptions
 from mummergpu.matching.filter import keep_unique
-from mummergpu.sequence.codes import CodeArray, encode
+from mummergpu.sequence.codes import encode
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 
-def changed(text: str, some: random.Random, differences: float, gaps: float = 0.0) -> str:
+def changed(text, some, differences, gaps=0.0):
     """A copy in which each base may differ, and a gap of a few bases may begin at each."""
-    result: list[str] = []
+    result = []
     skipped = 0
     for base in text:
         if skipped:
@@ -38,17 +30,15 @@ def changed(text: str, some: random.Random, differences: float, gaps: float = 0.
     return "".join(result)
 
 
-def block_of(texts: Sequence[str]) -> QueryBlock:
+def block_of(texts):
     return named_queries((b"q%d" % number, text.encode()) for number, text in enumerate(texts))
 
 
-def matches_of(
-    reference: Sequence[str], queries: Sequence[str], least: int = 20, in_query: bool = False
-) -> dict[Strand, MemColumns]:
+def matches_of(reference, queries, least=20, in_query=False):
     """The matches that are unique in the reference, on both strands."""
     named = [(f"r{number}", text) for number, text in enumerate(reference)]
     index = mummergpu.Index.build(named, min_length=least)
-    found: dict[Strand, MemColumns] = {}
+    found = {}
     for strand in Strand:
         texts = [reverse_complement(text) if strand else text for text in queries]
         sequences = [(f"q{number}", text) for number, text in enumerate(texts)]
@@ -64,25 +54,18 @@ def matches_of(
     return found
 
 
-def align(
-    reference: Sequence[str],
-    queries: Sequence[str],
-    options: GenomeOptions | None = None,
-    map_function: Callable[..., Iterable[Any]] = map,
-) -> GenomeAlignments:
+def align(reference, queries, options=None, map_function=map):
     """Align sequences, beginning with the matches that are unique in the reference."""
     aligner = GenomeAligner(reference_of(reference), options or GenomeOptions())
     return aligner.align_block(block_of(queries), matches_of(reference, queries), map_function)
 
 
-def operations_of(found: GenomeAlignments, row: int) -> list[tuple[int, int]]:
+def operations_of(found, row):
     words = found.cigars[found.cigar_offsets[row] : found.cigar_offsets[row + 1]]
     return [(int(word) >> 4, int(word) & 15) for word in words]
 
 
-def sides_of(
-    found: GenomeAlignments, row: int, reference: Sequence[str], queries: Sequence[str]
-) -> tuple[CodeArray, CodeArray]:
+def sides_of(found, row, reference, queries):
     """The codes of the query and of the reference that an alignment uses."""
     query = queries[found.queries[row]]
     if found.strands[row]:

@@ -34,7 +34,7 @@ CASES: Final = {
 """Names of kept texts: reference, queries and options."""
 
 
-def mummers_text(binary: str, case: str, folder: Path) -> bytes:
+def mummers_text(binary, case, folder):
     """Return what MUMmer prints for a case, in our order; FASTQ is converted for it."""
     reference, queries, *flags = CASES[case].split()
     path = FOLDER / queries
@@ -45,7 +45,7 @@ def mummers_text(binary: str, case: str, folder: Path) -> bytes:
     return in_our_order(text, record_names(str(FOLDER / reference)), "-c" in flags)
 
 
-def make_all() -> None:
+def make_all():
     """Write the kept texts."""
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES:

@@ -1,17 +1,14 @@
 """Processes that share the tests share one GPU: each waits for its turn."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def in_turn(is_alone: bool) -> Iterator[None]:
+def in_turn(is_alone):
     """Let the processes that share the tests share the device, or one of them have it alone.
 
     Who waits for the whole device holds the gate, so that no others come in.

@@ -1,10 +1,7 @@
 """Random hidden Markov models, and slow answers about them: every path, one after the other."""
 
-from __future__ import annotations
-
 import math
 import random
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,7 +13,7 @@ Path = list[tuple[str, bool]]
 """The states that a path visits after the start, and whether each emits at the visit."""
 
 
-def random_model(seed: int, loops: bool = False, symbols: int = 3, with_end: bool = True) -> Model:
+def random_model(seed, loops=False, symbols=3, with_end=True):
     """A model of few states: silent ones, transitions that emit, zeros; silent loops if asked."""
     choice = random.Random(seed)
     names = ["s", "a", "b", "c", "d", "x", "y", "z", "e"][: 9 if with_end else 8]
@@ -52,17 +49,15 @@ def random_model(seed: int, loops: bool = False, symbols: int = 3, with_end: boo
     )
 
 
-def _some(choice: random.Random, count: int) -> tuple[float, ...]:
+def _some(choice, count):
     return tuple(choice.choice((0.0, 0.2, 0.5, choice.random())) for _ in range(count))
 
 
-def every_path(model: Model, codes: list[int], silent: int = 7) -> Iterator[tuple[float, Path]]:
+def every_path(model, codes, silent=7):
     """Yield the probability and the visits of each path, with so many silent steps in a row."""
     emission_of = {state.name: state.emission for state in model.states}
 
-    def walk(
-        state: str, at: int, weight: float, path: Path, quiet: int
-    ) -> Iterator[tuple[float, Path]]:
+    def walk(state, at, weight, path, quiet):
         if model.end is not None and state == model.end:
             if at == len(codes):
                 yield weight, path
@@ -87,11 +82,11 @@ def every_path(model: Model, codes: list[int], silent: int = 7) -> Iterator[tupl
     yield from walk(model.start, 0, 1.0, [], 0)
 
 
-def log(value: float) -> float:
+def log(value):
     return math.log(value) if value > 0 else -math.inf
 
 
-def best_score_of(model: Model, codes: list[int], visits: Path) -> float:
+def best_score_of(model, codes, visits):
     """The logarithm of the best path with these visits; the end is not among them."""
     emission_of = {state.name: state.emission for state in model.states}
     values = {model.start: 1.0}
@@ -116,7 +111,7 @@ def best_score_of(model: Model, codes: list[int], visits: Path) -> float:
     return log(value * max(ends, default=0.0))
 
 
-def whole_matrix_scores(model: Model, codes: list[int]) -> tuple[float, float]:
+def whole_matrix_scores(model, codes):
     """The logarithms of the sum over all paths and of the best one, from matrices of all states.
 
     Silent states may have loops: sums solve equations, and best paths are relaxed until they rest.
@@ -142,7 +137,7 @@ def whole_matrix_scores(model: Model, codes: list[int]) -> tuple[float, float]:
     sums[names.index(model.start)] = 1
     best = sums.copy()
 
-    def relaxed(values: np.ndarray) -> np.ndarray:
+    def relaxed(values):
         for _ in range(count):
             values = np.maximum(values, (values[:, None] * best_silent).max(axis=0))
         return values
@@ -159,13 +154,13 @@ def whole_matrix_scores(model: Model, codes: list[int]) -> tuple[float, float]:
     return log(float(arrived.sum())), log(float(best_arrived.max()))
 
 
-def symbol_block(sequences: list[list[int]]) -> SymbolBlock:
+def symbol_block(sequences):
     sizes = np.array([len(one) for one in sequences], dtype=np.int64)
     codes = np.array([code for one in sequences for code in one], dtype=np.uint8)
     return SymbolBlock(codes, offsets_of_counts(sizes))
 
 
-def some_sequences(seed: int, symbols: int, longest: int = 5, count: int = 13) -> list[list[int]]:
+def some_sequences(seed, symbols, longest=5, count=13):
     choice = random.Random(seed)
     lengths = [0, 1, 1, 2, *(choice.randint(1, longest) for _ in range(count - 4))]
     return [[choice.randrange(symbols) for _ in range(length)] for length in lengths]
@@ -191,7 +186,7 @@ hmm profile {
 """
 
 
-def profile(length: int) -> Model:
+def profile(length):
     """A profile whose deletions are worth keeping as silent states."""
     text = PROFILE.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
     parts = text.replace("FIRST", "2")
@@ -218,7 +213,7 @@ hmm profile {
 """
 
 
-def local_profile(length: int) -> Model:
+def local_profile(length):
     """A profile of any parts, several times, as HMMER searches: with deletions in a line."""
     text = LOCAL.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
     head, _, rest = text.partition("emission m[k] = [EMISSION];")
@@ -244,7 +239,7 @@ ISLANDS = """hmm m { alphabet [A, C, G]; startstate s;
   b[2] -> a[3] 0.2; b[3] -> a[1] 0.15; a[3] -> b[2] 0.1; }"""
 
 
-def long_models() -> dict[str, Model]:
+def long_models():
     """Models whose long sequences are computed in all the ways that there are."""
     return {
         "random": random_model(2),
@@ -269,7 +264,7 @@ DEAD_ENDS = """hmm m { alphabet [A, B]; startstate s; endstate e;
 """Two states of paths, beside one where none ends and one where none begins."""
 
 
-def cliques(count: int) -> Model:
+def cliques(count):
     """Two groups of states that all follow each other, and never those of the other group."""
     steps, states, emissions = [], [State("s")], {}
     for group, chance in (("a", 0.9), ("b", 0.1)):
@@ -281,7 +276,7 @@ def cliques(count: int) -> Model:
     return Model("m", ("A", "B"), tuple(states), "s", None, emissions, tuple(steps))
 
 
-def runs_of(*parts: tuple[int, int]) -> list[int]:
+def runs_of(*parts):
     return [code for code, count in parts for _ in range(count)]
 
 
@@ -299,7 +294,7 @@ TWO_WAYS = """hmm m { alphabet [B, C, D]; startstate s;
 """A path through the last two states is told by the symbols for which the first one is likelier."""
 
 
-def far_within_a_piece() -> list[int]:
+def far_within_a_piece():
     """Symbols of which pieces of 10,000 hold a path that falls too far behind, and comes back."""
     choice = random.Random(2)
     return [*(choice.choice((1, 2)) for _ in range(51_000)), *[0] * 53_000]

@@ -18,7 +18,7 @@ EXAMPLE: Final = Path("/usr/share/doc/hmmer/examples/easel/miniapps/esl-translat
 TABLES = ("tblout", "domtblout", "pfamtblout")
 
 
-def data_folder() -> Path:
+def data_folder():
     """The files that pyhmmer brings for its own tests."""
     pyhmmer = pytest.importorskip("pyhmmer")
     folder = Path(pyhmmer.__file__).parent / "tests/data"
@@ -27,7 +27,7 @@ def data_folder() -> Path:
     return folder
 
 
-def write_input(folder: Path) -> tuple[Path, Path]:
+def write_input(folder):
     """Write profiles, of which some have cutoffs, and proteins with long and equal names."""
     data = data_folder()
     texts = [(data / f"hmms/txt/{name}.hmm").read_text() for name in ("PF02826", "RREFam")]
@@ -42,11 +42,11 @@ def write_input(folder: Path) -> tuple[Path, Path]:
     return profiles, proteins
 
 
-def need_hmmer() -> None:
+def need_hmmer():
     program_of("hmmsearch", "HMMER", "Debian: apt-get install hmmer")
 
 
-def hmmer(verb: str, folder: Path, *words: str | Path) -> dict[str, bytes]:
+def hmmer(verb, folder, *words):
     """Run a program of HMMER in one thread; return its tables, and the alignment."""
     kinds = [*TABLES, *(["alignment"] if verb == "hmmsearch" else [])]
     files = {kind: folder / f"theirs.{kind}" for kind in kinds}
@@ -56,11 +56,11 @@ def hmmer(verb: str, folder: Path, *words: str | Path) -> dict[str, bytes]:
     return {kind: path.read_bytes() for kind, path in files.items()}
 
 
-def option_of(kind: str) -> str:
+def option_of(kind):
     return "-A" if kind == "alignment" else f"--{kind}"
 
 
-def rows(text: bytes) -> list[bytes]:
+def rows(text):
     """Return the lines of a table or an alignment, without comments and the author."""
     lines = text.split(b"\n")
     return [line for line in lines if not (line + b" ").startswith((b"# ", b"#-", b"#=GF AU"))]
@@ -69,7 +69,7 @@ def rows(text: bytes) -> list[bytes]:
 ORF: Final = re.compile(r"source=(\S+) coords=(\d+)\.\.(\d+) length=\d+ frame=(\d) desc=")
 
 
-def esl_translate(path: Path, *options: str) -> list[tuple[str, str]]:
+def esl_translate(path, *options):
     """Return the descriptions and the residues of Easel's ORFs.
 
     Debian has the program among the examples of HMMER, compressed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from helpers.profiles import built, profiles
-from mummergpu.hmm.profiles import Profile
 
 POINTER = ctypes.c_void_p
 INTEGER = ctypes.c_int
@@ -36,7 +34,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 @cache
-def library() -> Any:
+def library():
     pyhmmer = pytest.importorskip("pyhmmer")
     folder = Path(pyhmmer.__file__).parent.parent / "pyhmmer.libs"
     names = [folder / f"liblib{name}.so" for name in ("easel", "hmmer")]
@@ -53,7 +51,7 @@ def library() -> Any:
 class HmmerFilters:
     """HMMER's filters for the first profile of a file; they live as long as the process."""
 
-    def __init__(self, path: Path, composition: Any) -> None:
+    def __init__(self, path, composition):
         self._library = hmmer = library()
         file, alphabet, hmm = POINTER(), POINTER(), POINTER()
         error = ctypes.create_string_buffer(512)
@@ -70,37 +68,37 @@ class HmmerFilters:
         self._matrix = hmmer.p7_omx_Create(nodes, 0, 400)
         self._composition = composition
 
-    def viterbi(self, codes: Any) -> float:
+    def viterbi(self, codes):
         """Return the score of the Viterbi filter in nats."""
         return self._path_score("p7_ViterbiFilter", codes)
 
-    def forward(self, codes: Any) -> float:
+    def forward(self, codes):
         """Return the score of all paths in nats."""
         return self._path_score("p7_ForwardParser", codes)
 
-    def _path_score(self, name: str, codes: Any) -> float:
+    def _path_score(self, name, codes):
         self._library.p7_oprofile_ReconfigLength(self._profile, codes.size)
         self._library.p7_omx_GrowTo(self._matrix, self._nodes, 0, codes.size)
         return self._score(name, _digital(codes), codes.size, self._profile, self._matrix)
 
-    def bias(self, codes: Any) -> float:
+    def bias(self, codes):
         """Return the score of the background corrected for composition, in nats."""
         composition = self._composition.ctypes.data
         self._library.p7_bg_SetFilter(self._background, self._nodes, composition)
         self._library.p7_bg_SetLength(self._background, codes.size)
         return self._score("p7_bg_FilterScore", self._background, _digital(codes), codes.size)
 
-    def _score(self, name: str, *arguments: Any) -> float:
+    def _score(self, name, *arguments):
         score = ctypes.c_float()
         getattr(self._library, name)(*arguments, ctypes.byref(score))
         return score.value
 
 
-def _digital(codes: Any) -> bytes:
+def _digital(codes):
     return b"\xff" + codes.tobytes() + b"\xff"
 
 
-def hmmer_of(profile: Profile, folder: Path) -> HmmerFilters:
+def hmmer_of(profile, folder):
     """The filters of HMMER for a profile."""
     path = folder / "one.hmm"
     with path.open("wb") as file:
@@ -108,7 +106,7 @@ def hmmer_of(profile: Profile, folder: Path) -> HmmerFilters:
     return HmmerFilters(path, profile.composition)
 
 
-def some_profiles(sizes: Iterable[int]) -> list[Profile]:
+def some_profiles(sizes):
     """Real profiles, and made ones of so many nodes, where HMMER's library is."""
     library()
     return [*profiles(), *map(built, sizes)]

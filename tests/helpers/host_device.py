@@ -4,36 +4,20 @@ Threads run one after the other, so a kernel may be given fewer threads than it 
 Memory can be limited, and everything that is not given back is known.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os
 import struct
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from helpers.host_libraries import library_of
-from mummergpu.cuda.device import (
-    AnyArray,
-    Argument,
-    BlockShape,
-    Buffer,
-    DeviceMemoryError,
-    KernelResources,
-    Mark,
-    Program,
-    Stream,
-    Texture,
-)
-from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource
+from mummergpu.cuda.device import DeviceMemoryError, KernelResources
+from mummergpu.cuda.program import CONSTANTS_HEADER
 
 HERE = Path(__file__).resolve().parents[1] / "kernels"
 KERNELS = HERE.parents[1] / "kernels"
@@ -49,12 +33,12 @@ ALIGNMENT = 256
 POISON = 0xA5
 
 
-def key_of(program: ProgramSource) -> str:
+def key_of(program):
     """A name for files; tests compile programs of one name with other constants too."""
     return f"{program.name}-{hashlib.sha256(repr(program).encode()).hexdigest()[:12]}"
 
 
-def options_for_host(program: ProgramSource) -> list[str]:
+def options_for_host(program):
     """What a compiler is told of a program, but for the folders of `folders_for_host`."""
     engine = program.entry.partition("/")[0].upper()
     return [
@@ -64,7 +48,7 @@ def options_for_host(program: ProgramSource) -> list[str]:
     ]
 
 
-def folders_for_host(program: ProgramSource, folder: Path) -> list[Path]:
+def folders_for_host(program, folder):
     """Where a compiler finds a program, its constants, and CUDA's stand-in."""
     constants = folder / f"constants-{key_of(program)}"
     constants.mkdir(exist_ok=True)
@@ -76,7 +60,7 @@ def folders_for_host(program: ProgramSource, folder: Path) -> list[Path]:
     return [KERNELS, constants, HERE]
 
 
-def compile_for_host(program: ProgramSource, folder: Path, extra: Sequence[str] = ()) -> Path:
+def compile_for_host(program, folder, extra=()):
     """Compile the kernels into a shared library, unless the folder has it."""
     options = ["-O1", "-g1", *extra, *options_for_host(program)]
     name = f"kernels-{program.name}"
@@ -95,7 +79,7 @@ class HostBuffer:
     in for the library sees the first byte behind it.
     """
 
-    def __init__(self, device: HostDevice, size: int) -> None:
+    def __init__(self, device, size):
         self._device = device
         address = ctypes.c_void_p()
         failed = _libc.posix_memalign(
@@ -107,7 +91,7 @@ class HostBuffer:
         self.size = size
         ctypes.memset(self.address, POISON, size)
 
-    def free(self) -> None:
+    def free(self):
         self._device.give_back(self)
         _libc.free(self.address)
 
@@ -117,19 +101,19 @@ class HostExportedMemory(HostBuffer):
 
     device_number = 0
 
-    def __init__(self, device: HostDevice, size: int) -> None:
+    def __init__(self, device, size):
         super().__init__(device, size)
         self._finalizer = weakref.finalize(self, _give_back, device, self.address, size)
 
-    def copy_out(self, array: AnyArray) -> None:
+    def copy_out(self, array):
         assert array.flags.c_contiguous and array.nbytes <= self.size
         ctypes.memmove(array.ctypes.data, self.address, array.nbytes)
 
-    def free(self) -> None:
+    def free(self):
         self._finalizer()
 
 
-def _give_back(device: HostDevice, address: int, size: int) -> None:
+def _give_back(device, address, size):
     device.shared.remove((address, size))
     ctypes.memset(address, POISON, size)
     _libc.free(address)
@@ -145,33 +129,31 @@ class HostTextureDescription(ctypes.Structure):
 
 
 class HostTexture:
-    def __init__(
-        self, device: HostDevice, address: int, width: int, rows: int, texel_bytes: int
-    ) -> None:
+    def __init__(self, device, address, width, rows, texel_bytes):
         self._device = device
         self._description = HostTextureDescription(address, width, rows, texel_bytes)
-        self.kept: AnyArray | None = None
+        self.kept = None
         self.handle = ctypes.addressof(self._description)
         self.size = 0
 
-    def free(self) -> None:
+    def free(self):
         self._device.textures.remove(self)
 
 
 class HostMark:
-    def milliseconds_since(self, earlier: Mark) -> float:
+    def milliseconds_since(self, earlier):
         assert isinstance(earlier, HostMark)
         return 1.0
 
-    def wait(self) -> None:
+    def wait(self):
         pass
 
 
 class HostProgram:
-    def __init__(self, library: Path) -> None:
+    def __init__(self, library):
         self._library = ctypes.CDLL(str(library))
 
-    def run(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+    def run(self, kernel, blocks, threads, arguments):
         codes = "".join("I" if isinstance(value, np.uint32) else "Q" for value in arguments)
         packed = struct.pack(codes, *(int(value) for value in arguments))
         found = self._library.launch_kernel(
@@ -179,41 +161,34 @@ class HostProgram:
         )
         assert found == 0, f"there is no kernel {kernel}"
 
-    def resources(self, kernel: str) -> KernelResources:
+    def resources(self, kernel):
         return KernelResources(1, 0, 0, 1.0)
 
-    def symbol(self, name: str) -> int:
+    def symbol(self, name):
         return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
 
 
 class HostStream:
     handle = 0
 
-    def __init__(self, device: HostDevice) -> None:
+    def __init__(self, device):
         self._device = device
 
-    def copy_in(self, address: int, array: AnyArray) -> None:
+    def copy_in(self, address, array):
         assert array.flags.c_contiguous
         ctypes.memmove(address, array.ctypes.data, array.nbytes)
 
-    def copy_out(self, array: AnyArray, address: int) -> None:
+    def copy_out(self, array, address):
         assert array.flags.c_contiguous
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
-    def copy_on_device(self, to: int, address: int, size: int) -> None:
+    def copy_on_device(self, to, address, size):
         ctypes.memmove(to, address, size)
 
-    def fill_zero(self, address: int, size: int) -> None:
+    def fill_zero(self, address, size):
         ctypes.memset(address, 0, size)
 
-    def launch(
-        self,
-        program: Program,
-        kernel: str,
-        blocks: int,
-        arguments: Sequence[Argument],
-        shape: BlockShape | None = None,
-    ) -> None:
+    def launch(self, program, kernel, blocks, arguments, shape=None):
         assert isinstance(program, HostProgram)
         assert shape is None or shape.shared_bytes <= self._device.shared_bytes
         assert blocks > 0
@@ -222,16 +197,16 @@ class HostStream:
         self._device.launches.append(kernel)
         program.run(kernel, blocks, threads, arguments)
 
-    def mark(self) -> HostMark:
+    def mark(self):
         return HostMark()
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         pass
 
-    def sleep_until_done(self) -> None:
+    def sleep_until_done(self):
         pass
 
-    def free(self) -> None:
+    def free(self):
         self._device.streams.remove(self)
 
 
@@ -242,32 +217,32 @@ class HostDevice:
     name = "host"
     architecture = "sm_90"
 
-    def __init__(self, memory_bytes: int = 1 << 30, resident_blocks: int = 3) -> None:
+    def __init__(self, memory_bytes=1 << 30, resident_blocks=3):
         self.block_threads = 1
         self.shared_bytes = 227 << 10
         self.resident_blocks = resident_blocks
         self.memory_bytes = memory_bytes
-        self.buffers: list[Buffer] = []
-        self.shared: list[tuple[int, int]] = []
-        self.textures: list[Texture] = []
-        self.streams: list[Stream] = []
-        self.launches: list[str] = []
+        self.buffers = []
+        self.shared = []
+        self.textures = []
+        self.streams = []
+        self.launches = []
         self.refusals = 0
         self.closed = False
 
     @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self):
         yield
 
     @property
-    def used(self) -> int:
+    def used(self):
         shared = sum(size for _, size in self.shared)
         return shared + sum(buffer.size for buffer in self.buffers)
 
-    def memory(self) -> tuple[int, int]:
+    def memory(self):
         return self.memory_bytes - self.used, self.memory_bytes
 
-    def allocate(self, size: int) -> Buffer:
+    def allocate(self, size):
         if self.used + size > self.memory_bytes:
             self.refusals += 1
             raise DeviceMemoryError(f"{size} bytes")
@@ -275,7 +250,7 @@ class HostDevice:
         self.buffers.append(buffer)
         return buffer
 
-    def allocate_exported(self, size: int) -> HostExportedMemory:
+    def allocate_exported(self, size):
         if self.used + size > self.memory_bytes:
             self.refusals += 1
             raise DeviceMemoryError(f"{size} bytes")
@@ -283,36 +258,36 @@ class HostDevice:
         self.shared.append((memory.address, size))
         return memory
 
-    def give_back(self, buffer: Buffer) -> None:
+    def give_back(self, buffer):
         self.buffers.remove(buffer)
 
-    def pinned(self, count: int, dtype: npt.DTypeLike) -> AnyArray:
+    def pinned(self, count, dtype):
         return np.full(count * np.dtype(dtype).itemsize, POISON, dtype=np.uint8).view(dtype)
 
-    def new_stream(self) -> HostStream:
+    def new_stream(self):
         stream = HostStream(self)
         self.streams.append(stream)
         return stream
 
-    def load(self, cubin: bytes) -> HostProgram:
+    def load(self, cubin):
         return HostProgram(Path(os.fsdecode(cubin)))
 
-    def linear_texture(self, address: int, texels: int, texel_bytes: int) -> HostTexture:
+    def linear_texture(self, address, texels, texel_bytes):
         return self._texture(address, texels, 1, texel_bytes)
 
-    def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> HostTexture:
+    def array_texture(self, data, width, texel_bytes):
         kept = data.copy()
         rows = data.nbytes // (width * texel_bytes)
         texture = self._texture(kept.ctypes.data, width, rows, texel_bytes)
         texture.kept = kept
         return texture
 
-    def _texture(self, address: int, width: int, rows: int, texel_bytes: int) -> HostTexture:
+    def _texture(self, address, width, rows, texel_bytes):
         texture = HostTexture(self, address, width, rows, texel_bytes)
         self.textures.append(texture)
         return texture
 
-    def close(self) -> None:
+    def close(self):
         self.closed = True
 
 
@@ -323,18 +298,18 @@ class HostCompiler:
     misses = 0
     repaired = 0
 
-    def __init__(self, folder: Path, extra: Sequence[str] = ()) -> None:
+    def __init__(self, folder, extra=()):
         self._folder = folder
         self._extra = extra
-        self._libraries: dict[ProgramSource, Path] = {}
+        self._libraries = {}
 
-    def cubin(self, sources: dict[str, str], program: ProgramSource, architecture: str) -> bytes:
+    def cubin(self, sources, program, architecture):
         if program not in self._libraries:
             self._libraries[program] = compile_for_host(program, self._folder, self._extra)
         return os.fsencode(self._libraries[program])
 
 
-def everything_given_back(device: HostDevice) -> bool:
+def everything_given_back(device):
     """Tell whether nothing is left of what was taken from a device."""
-    left: list[Any] = [*device.buffers, *device.textures, *device.streams]
+    left = [*device.buffers, *device.textures, *device.streams]
     return not left and device.closed

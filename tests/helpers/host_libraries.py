@@ -4,16 +4,12 @@ A library's name has a digest of all that it depends on: the sources, the option
 compiler. So one that is there is right, whoever made it, and nobody need be told of changes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
 
 MOST_BYTES = 200 << 20
 """What is kept at most, but for libraries that were used within `SAFE_SECONDS`."""
@@ -21,17 +17,17 @@ MOST_BYTES = 200 << 20
 SAFE_SECONDS = 3600
 
 
-def host_compiler() -> str:
+def host_compiler():
     """Return the compiler: $CXX, or g++."""
     return os.environ.get("CXX", "g++")
 
 
 @cache
-def _version_of(compiler: str) -> bytes:
+def _version_of(compiler):
     return subprocess.run([compiler, "--version"], capture_output=True, check=True).stdout
 
 
-def _digest(compiler: str, options: Sequence[str], sources: Iterable[Path]) -> str:
+def _digest(compiler, options, sources):
     digest = hashlib.sha256(_version_of(compiler))
     texts = [option.encode() for option in options]
     for source in sources:
@@ -41,9 +37,7 @@ def _digest(compiler: str, options: Sequence[str], sources: Iterable[Path]) -> s
     return digest.hexdigest()[:24]
 
 
-def library_of(
-    folder: Path, name: str, main: Path, include: Sequence[Path], options: Sequence[str]
-) -> Path:
+def library_of(folder, name, main, include, options):
     """Return a library, compiled unless the folder has it.
 
     Parameters
@@ -81,12 +75,12 @@ def library_of(
     return library
 
 
-def is_source(path: Path) -> bool:
+def is_source(path):
     """Tell whether a file can be a part of a library."""
     return path.suffix in (".cu", ".cuh", ".h", ".cpp")
 
 
-def prune(folder: Path, max_bytes: int = MOST_BYTES) -> None:
+def prune(folder, max_bytes=MOST_BYTES):
     """Remove the libraries that were not used for longest, until the others are few enough."""
     now, held = time.time(), 0
     found = [(file.stat(), file) for file in folder.iterdir() if file.is_file()]

@@ -1,10 +1,5 @@
 """Index files of all kinds, built for tests."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 from helpers.options import build_options
 from mummergpu.index.tree.policy import Policy
 from mummergpu.pipeline.build_index import make_index
@@ -17,7 +12,7 @@ TREE_PAGES = {"search": "tree", "page_size": 700, "policy": Policy.from_code("Tn
 WIDE_PAGES = {"search": "tree", "page_size": 900, "address_bits": 32}
 
 
-def index_of(fasta: Path, folder: Path, name: str = "ref.mgi", **told: Any) -> Path:
+def index_of(fasta, folder, name="ref.mgi", **told):
     """Build an index for matches of at least 12 bases; return its path."""
     path = folder / name
     options = build_options(str(fasta), str(path), 2, minimum_length=12, **told)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-from mummergpu.index.file import IndexFile
 from mummergpu.index.kmer_index import KmerIndex
-from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerPage, build_kmer_page
-from mummergpu.index.pages import Page
+from mummergpu.index.kmer_table import build_kmer_page
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import TreeIndex
-from mummergpu.input.reference import Reference
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
 
 
-def build_kmer_pages(
-    reference: Reference,
-    pages: Sequence[Page],
-    sampling: KmerSampling,
-    with_bases_beside: bool = False,
-) -> list[KmerPage]:
+def build_kmer_pages(reference, pages, sampling, with_bases_beside=False):
     return [
         build_kmer_page(
             *(reference, page, sampling, 1 << 20, Stats()), with_bases_beside=with_bases_beside
@@ -33,7 +22,7 @@ def build_kmer_pages(
     ]
 
 
-def load_pages(file: IndexFile, page_is_ready: Callable[[], None] = lambda: None) -> list[Any]:
+def load_pages(file, page_is_ready=lambda: None):
     """All pages of an index file."""
     index: KmerIndex | TreeIndex
     header = file.header

@@ -1,7 +1,5 @@
 """References and queries that are awkward for the k-mer search's kernels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -12,22 +10,19 @@ from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import CASES, ONE_PAGE, SearchCase, made_bases, made_queries
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.pages import plan_pages
 from mummergpu.matching.kmer.cuda_program import MOST_OCCURRENCES
 from mummergpu.sequence.picked_kmers import MAX_BASES
 
 
-def tables_of(
-    case: SearchCase, sampling: KmerSampling, with_bases_beside: bool = False
-) -> list[KmerPage]:
+def tables_of(case, sampling, with_bases_beside=False):
     """The tables of a case's reference, in parts of its page size."""
     reference = reference_of(case.records)
     pages = plan_pages(reference.codes.size, case.page_size, 0)
     return build_kmer_pages(reference, pages, sampling, with_bases_beside)
 
 
-def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage]:
+def ordered_tables_of(case, sampling):
     """The same, and all lists that a thread block works on are sorted by bases."""
     sampling_step = sampling.sampling_step(case.minimum_length)
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
@@ -36,7 +31,7 @@ def ordered_tables_of(case: SearchCase, sampling: KmerSampling) -> list[KmerPage
         ]
 
 
-def samplings(case: SearchCase) -> list[KmerSampling]:
+def samplings(case):
     """What a case is tried with: steps of one base, of many, and between, on either side."""
     most = min(case.minimum_length, 8)
     found = [KmerSampling(length) for length in sorted({1, min(3, most), (most + 1) // 2, most})]
@@ -46,13 +41,13 @@ def samplings(case: SearchCase) -> list[KmerSampling]:
     return found + [KmerSampling(length, step) for step in sorted(steps) if 1 < step <= longest]
 
 
-def picked_samplings(case: SearchCase) -> list[KmerSampling]:
+def picked_samplings(case):
     """Picked k-mers that a case is tried with, of as few as possible and as many."""
     picked = [replace(sampling, is_picked=True) for sampling in samplings(case)]
     return [sampling for sampling in picked if sampling.lookup_bases <= MAX_BASES]
 
 
-def far_case(seed: int) -> SearchCase:
+def far_case(seed):
     """Matches of which many are longer than the step, and the step than a word of 32 bases."""
     random = np.random.default_rng(seed)
     letters = "ACGT"[: 1 + seed % 4]
@@ -65,7 +60,7 @@ def far_case(seed: int) -> SearchCase:
     return SearchCase(f"far {seed}", tuple(records), queries, minimum_length, page_size)
 
 
-def dense_case(seed: int) -> SearchCase:
+def dense_case(seed):
     """One letter, or nearly one: lists far longer than a thread works on."""
     random = np.random.default_rng(seed)
     record = "A" * 130 + made_bases(random, 8, "AC") + "A" * 90
@@ -74,7 +69,7 @@ def dense_case(seed: int) -> SearchCase:
     return SearchCase(f"dense {seed}", (record,), queries, (2, 5, 33, 50)[seed % 4], page_size)
 
 
-def periodic_case(seed: int) -> SearchCase:
+def periodic_case(seed):
     """Repeats against themselves, interrupted here and there; most of them are skipped."""
     unit = ("AC", "A", "TTAGGG", "ACGGTCATTGCATTAC")[seed % 4]
     copies = unit * (1200 // len(unit))
@@ -93,7 +88,7 @@ KMER_CASES = [
 ]
 
 
-def repeats_case(seed: int) -> SearchCase:
+def repeats_case(seed):
     """Copies of a unit, of which each base may differ, and reads of them."""
     random = np.random.default_rng(seed)
     unit = made_bases(random, 70, "ACGT")
@@ -108,7 +103,7 @@ def repeats_case(seed: int) -> SearchCase:
     return SearchCase("repeats", (record, unit), ("", record[:9], *queries), 20, ONE_PAGE)
 
 
-def satellite_case() -> SearchCase:
+def satellite_case():
     """Reads of copies, half of copies and half of other bases, of two letters, and short ones."""
     case = repeats_case(0)
     random = np.random.default_rng(5)

@@ -1,18 +1,14 @@
 """Many values in one test: thousands of tests that take no time still take their overhead."""
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Callable, Collection
 from functools import wraps
-from typing import Any
 
 import pytest
 
 MOST_TOLD = 20
 
 
-def each(names: str, values: Collection[Any]) -> Callable[[Callable[..., None]], Any]:
+def each(names, values):
     """Try a test with every value, and tell which have failed: ``pytest.mark.parametrize`` in one.
 
     The values share the test's fixtures, so this is for tests that leave them as they were.
@@ -26,13 +22,13 @@ def each(names: str, values: Collection[Any]) -> Callable[[Callable[..., None]],
     """
     parameters = [name.strip() for name in names.split(",")]
 
-    def decorate(function: Callable[..., None]) -> Any:
+    def decorate(function):
         signature = inspect.signature(function)
 
         @wraps(function)
-        def loop(**fixtures: Any) -> None:
-            failed: list[str] = []
-            first: BaseException | None = None
+        def loop(**fixtures):
+            failed = []
+            first = None
             for value in values:
                 row = dict(zip(parameters, value if len(parameters) > 1 else (value,), strict=True))
                 try:

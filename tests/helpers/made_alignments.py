@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 
 import numpy as np
 
 from helpers.alignments import COMPLEMENT, AlignedReads, bases_of, made_reads
 from helpers.in_memory import named_records
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import NO_RECORD, NO_ROW, AlignmentColumns, SamFlag
 from mummergpu.sequence.codes import decode
 
@@ -34,7 +32,7 @@ class Row:
     distance: int = 0
 
 
-def random_reference(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> Reference:
+def random_reference(made, letters=b"ACGTACGTACGTN"):
     """Return a reference of some records."""
     return named_records(
         (b"r%d" % number + b"x" * made.choice([0, 1, 40]), bytes(made.choices(letters, k=size)))
@@ -42,12 +40,10 @@ def random_reference(made: random.Random, letters: bytes = b"ACGTACGTACGTN") -> 
     )
 
 
-def random_alignments(
-    made: random.Random, reference: Reference, templates: int, longest: int = 130
-) -> AlignedReads:
+def random_alignments(made, reference, templates, longest=130):
     """Return alignments that a mapper could make, and some that only the columns allow."""
-    reads: list[tuple[bytes, bytes, bytes | None]] = []
-    rows: list[Row] = []
+    reads = []
+    rows = []
     for template in range(templates):
         name = b"t%d" % template + b"y" * made.choice([0, 3, 60])
         paired = made.random() < 0.7
@@ -66,9 +62,7 @@ def random_alignments(
     return AlignedReads(made_reads(reads), _columns(rows))
 
 
-def _rows_of_read(
-    made: random.Random, reference: Reference, read: int, flag: int, longest: int
-) -> tuple[list[Row], bytes]:
+def _rows_of_read(made, reference, read, flag, longest):
     """Return the rows of a read, and its bases."""
     kind = made.random()
     if kind < 0.15:
@@ -86,12 +80,10 @@ def _rows_of_read(
     return rows, bases
 
 
-def _placed(
-    made: random.Random, reference: Reference, read: int, flag: int, record: int, size: int
-) -> tuple[Row, bytes]:
+def _placed(made, reference, read, flag, record, size):
     """Return an alignment and the bases of its read on the strand of the reference."""
     text = bases_of(reference, record)
-    cigar: Operations = []
+    cigar = []
     bases = bytearray()
     if made.random() < 0.3:
         cigar.append((made.randint(1, 30), "S"))
@@ -120,7 +112,7 @@ def _placed(
     return _row(made, read, flag | strand, record, position, cigar), bytes(bases)
 
 
-def _other_row(made: random.Random, reference: Reference, read: int, flag: int, size: int) -> Row:
+def _other_row(made, reference, read, flag, size):
     """Return a secondary or supplementary row of a read of so many bases."""
     fits = [one for one, length in enumerate(reference.record_lengths.tolist()) if length > 1]
     record = made.choice(fits)
@@ -136,9 +128,7 @@ def _other_row(made: random.Random, reference: Reference, read: int, flag: int, 
     return _row(made, read, flag, record, made.randint(0, room - length), cigar)
 
 
-def _row(
-    made: random.Random, read: int, flag: int, record: int, position: int, cigar: Operations
-) -> Row:
+def _row(made, read, flag, record, position, cigar):
     return Row(
         *(read, int(flag), record, position, made.choice([0, 7, 60]), cigar),
         score=made.choice([-3, 0, 99, 127, 128, 150, 255, 256, 40_000, 70_000]),
@@ -147,7 +137,7 @@ def _row(
     )
 
 
-def _join(made: random.Random, rows: list[Row], primaries: list[int]) -> None:
+def _join(made, rows, primaries):
     """Tell all rows of two reads of their mates, as the specification wants it."""
     for own, other in (primaries, primaries[::-1]):
         mate = rows[other]
@@ -162,7 +152,7 @@ def _join(made: random.Random, rows: list[Row], primaries: list[int]) -> None:
                 row.flag |= SamFlag.MATE_REVERSE * bool(rows[other].flag & SamFlag.REVERSE)
 
 
-def _columns(rows: list[Row]) -> AlignmentColumns:
+def _columns(rows):
     offsets = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(row.cigar) for row in rows], out=offsets[1:])
     cigars = [size << 4 | LETTERS.index(kind) for row in rows for size, kind in row.cigar]
@@ -182,23 +172,23 @@ def _columns(rows: list[Row]) -> AlignmentColumns:
     )
 
 
-def plain_lines(case: AlignedReads, reference: Reference, group: bytes | None) -> bytes:
+def plain_lines(case, reference, group):
     """Return the lines of SAM, made one by one from the specification."""
     return b"".join(
         _plain_line(case, reference, group, row) for row in range(case.columns.row_count)
     )
 
 
-def _cigar(columns: AlignmentColumns, row: int) -> Operations:
+def _cigar(columns, row):
     begin, end = columns.cigar_offsets[row : row + 2].tolist()
     return [(one >> 4, LETTERS[one & 15]) for one in columns.cigars[begin:end].tolist()]
 
 
-def _cigar_text(columns: AlignmentColumns, row: int) -> bytes:
+def _cigar_text(columns, row):
     return "".join(f"{size}{kind}" for size, kind in _cigar(columns, row)).encode() or b"*"
 
 
-def _plain_line(case: AlignedReads, reference: Reference, group: bytes | None, row: int) -> bytes:
+def _plain_line(case, reference, group, row):
     reads, columns = case.reads, case.columns
     read, flag = int(columns.reads[row]), int(columns.flags[row])
     begin, end = reads.offsets[read : read + 2].tolist()
@@ -242,12 +232,12 @@ def _plain_line(case: AlignedReads, reference: Reference, group: bytes | None, r
     return b"\t".join(one if isinstance(one, bytes) else b"%d" % one for one in fields) + b"\n"
 
 
-def _place(columns: AlignmentColumns, reference: Reference, row: int) -> tuple[bytes, int]:
+def _place(columns, reference, row):
     record = int(columns.records[row])
     return (reference.names[record] if record >= 0 else b"*"), int(columns.positions[row]) + 1
 
 
-def _plain_parts(columns: AlignmentColumns, reference: Reference, row: int) -> list[bytes]:
+def _plain_parts(columns, reference, row):
     others = np.flatnonzero(columns.reads == columns.reads[row]).tolist()
     return [
         b"%b,%d,%b,%b,%d,%d;"
@@ -263,7 +253,7 @@ def _plain_parts(columns: AlignmentColumns, reference: Reference, row: int) -> l
     ]
 
 
-def _plain_mismatches(cigar: Operations, bases: bytes, record: bytes, at: int) -> bytes:
+def _plain_mismatches(cigar, bases, record, at):
     """Return MD."""
     text, run, place = "", 0, 0
     for size, kind in cigar:

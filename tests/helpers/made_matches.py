@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +27,9 @@ class MadeMatches:
     reference_lengths: npt.NDArray[np.int64]
 
 
-def made_matches(
-    rows: Sequence[Row], query_lengths: Sequence[int], reference_lengths: Sequence[int]
-) -> MadeMatches:
+def made_matches(rows, query_lengths, reference_lengths):
     """Make matches between records that are called q0, q1, ... and r0, r1, ..."""
-    columns: list[Any] = list(zip(*rows, strict=True)) or [[] for _ in range(6)]
+    columns = list(zip(*rows, strict=True)) or [[] for _ in range(6)]
     kinds = (np.uint32, np.uint32, np.int64, np.int64, np.int64, np.bool_)
     return MadeMatches(
         *(np.array(column, dtype=kind) for column, kind in zip(columns, kinds, strict=True)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import inf
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -53,20 +52,13 @@ class Setting:
     task_bases: int = unique.TASK_BASES
 
 
-def write_fasta(path: Path, letter: str, sequences: list[str]) -> str:
+def write_fasta(path, letter, sequences):
     lines = [f">{letter}{number}\n{sequence}\n" for number, sequence in enumerate(sequences)]
     path.write_text("".join(lines))
     return str(path)
 
 
-def found_text(
-    folder: Path,
-    records: list[str],
-    reads: list[str],
-    minimum_length: int,
-    setting: Setting,
-    **told: Any,
-) -> str:
+def found_text(folder, records, reads, minimum_length, setting, **told):
     """Return what the main job writes."""
     told["strands"] = STRANDS[told.get("strands", "forward")]
     told["uniqueness"] = Uniqueness(told.get("uniqueness", "maxmatch"))

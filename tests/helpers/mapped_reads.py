@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helpers.in_memory import columns_of, letters_of, offsets_of
 from helpers.oracle import maximal_matches
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.candidates.candidates import (
     NUMBERS,
     RESCUE_ROWS,
@@ -27,21 +26,22 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.insert_size import PairSizes
-from mummergpu.mapping.placing.pairing import Pairing
 from mummergpu.mapping.placing.refinement import new_tops
 from mummergpu.mapping.seeding.candidate_search import SearchRoom, Seeds, find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
 from mummergpu.sequence.codes import BREAK, encode, padded_reverse_complements, with_margins
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 from mummergpu.viterbi.recurrence.model import Costs
 
+if TYPE_CHECKING:
+    from mummergpu.input.reference import Reference
 
-def random_bases(random: np.random.Generator, count: int, letters: bytes = b"ACGT") -> bytes:
+
+def random_bases(random, count, letters=b"ACGT"):
     return bytes(random.choice(np.frombuffer(letters, dtype=np.uint8), count))
 
 
-def block_of(reads: Sequence[bytes], paired: bool = False, first: int = 0) -> ReadBlock:
+def block_of(reads, paired=False, first=0):
     """Reads whose names count from `first` on; mates have one name."""
     step = 2 if paired else 1
     names = [b"read%d" % ((first + number) // step) for number in range(len(reads))]
@@ -67,29 +67,29 @@ class Mapped:
     by_windows: bool = False
 
     @cached_property
-    def reads(self) -> Reads:
+    def reads(self):
         block = self.block
         reverse = padded_reverse_complements(block.padded_codes, block.offsets)
         return Reads(block.offsets, block.padded_codes, reverse)
 
     @cached_property
-    def target(self) -> Target:
+    def target(self):
         reference = self.reference
         ends = reference.record_starts + reference.record_lengths
         return Target(reference.padded_codes, reference.record_starts, ends)
 
-    def read(self, number: int, strand: int) -> list[int]:
+    def read(self, number, strand):
         """The codes of a read on a strand."""
         begin, end = self.block.offsets[number : number + 2] + 64
         return [int(code) for code in self.reads[1 + strand][begin:end]]
 
-    def matches(self, number: int, strand: int) -> list[tuple[int, int, int]]:
+    def matches(self, number, strand):
         """All maximal matches of a read: the starts in it and in the reference, and the length."""
         codes = np.array(self.read(number, strand), dtype=np.uint8)
         return maximal_matches(codes, self.reference.codes, BREAK, self.least)
 
     @cached_property
-    def mems(self) -> dict[Strand, MemColumns]:
+    def mems(self):
         reads = range(self.block.query_count)
         return {
             strand: columns_of([self.matches(number, strand) for number in reads])
@@ -97,20 +97,20 @@ class Mapped:
         }
 
     @property
-    def scoring(self) -> Scoring:
+    def scoring(self):
         qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs))
         return Scoring(self.reads, self.target, self.costs, qualities)
 
-    def pairing(self, sizes: PairSizes) -> Pairing:
+    def pairing(self, sizes):
         """As for the mapper, but there is room for candidates of rescue beside single reads too."""
         paired = self.block.paired
         return sizes.pairing(paired)._replace(rescue_rows=RESCUE_ROWS)
 
-    def candidates(self) -> Candidates:
+    def candidates(self):
         """What `find_candidates` makes of the matches."""
         matches = []
         for strand in Strand:
-            mems: MemColumns = self.mems[strand]
+            mems = self.mems[strand]
             if self.by_windows:
                 mems = matches_of_windows(mems, self.least)
             matches.append(mems)
@@ -137,9 +137,7 @@ class Mapped:
         )
         return table
 
-    def flanks(
-        self, read: Sequence[int], record: int, diagonal: int, begin: int, end: int
-    ) -> Flanks:
+    def flanks(self, read, record, diagonal, begin, end):
         """What lies beside a match: the read and the reference, written from the match outwards."""
         first = int(self.reference.record_starts[record])
         behind = first + int(self.reference.record_lengths[record])
@@ -152,7 +150,7 @@ Flank = tuple[list[int], list[int]]
 Flanks = tuple[Flank, Flank]
 
 
-def ungapped_score(flank: Flank, costs: Costs) -> tuple[int, int]:
+def ungapped_score(flank, costs):
     """The best score of a flank without gaps, and its bases; of equal ones the longest."""
     read, codes = flank
     best = (costs.end_bonus if not read else 0, 0)

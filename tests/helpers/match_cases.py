@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from hypothesis import strategies as st
 
 from helpers.in_memory import columns_of, named_queries, named_records
-from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference
-from mummergpu.output.sink import Format
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 Row = tuple[int, int, int]
@@ -37,15 +31,15 @@ class PlainMatch:
     length: int
 
     @property
-    def query_end(self) -> int:
+    def query_end(self):
         return self.query_start + self.length
 
     @property
-    def end(self) -> int:
+    def end(self):
         return self.start + self.length
 
     @property
-    def strand(self) -> bytes:
+    def strand(self):
         return b"-" if self.is_reverse else b"+"
 
 
@@ -58,15 +52,15 @@ class MatchCase:
     rows: dict[Strand, list[list[tuple[int, Row]]]] = field(default_factory=dict)
 
     @property
-    def reference(self) -> Reference:
+    def reference(self):
         return named_records(self.records)
 
     @property
-    def block(self) -> QueryBlock:
+    def block(self):
         return named_queries(self.queries)
 
     @property
-    def columns(self) -> dict[Strand, MemColumns]:
+    def columns(self):
         starts = self.reference.record_starts.tolist()
         return {
             strand: columns_of(
@@ -78,7 +72,7 @@ class MatchCase:
             for strand, of_queries in self.rows.items()
         }
 
-    def matches(self) -> Iterator[PlainMatch]:
+    def matches(self):
         """The matches in the order of the output: query by query, forward before reverse."""
         for query, (name, bases) in enumerate(self.queries):
             for strand in Strand:
@@ -91,11 +85,11 @@ class MatchCase:
                         *(record_name, len(record_bases), start, length),
                     )
 
-    def _rows_of(self, strand: Strand, query: int) -> list[tuple[int, Row]]:
+    def _rows_of(self, strand, query):
         return self.rows[strand][query] if strand in self.rows else []
 
 
-def text_of(made: Format[Any, Any], case: MatchCase, reuse: bool = True) -> bytes:
+def text_of(made, case, reuse=True):
     """The bytes of a case, from head to tail; the memory of pieces is used again."""
     text = made.head()
     for piece in made.format_block(case.block, case.columns):
@@ -105,7 +99,7 @@ def text_of(made: Format[Any, Any], case: MatchCase, reuse: bool = True) -> byte
     return text + b"".join(made.tail())
 
 
-def words(alphabet: bytes, least: int, most: int) -> st.SearchStrategy[bytes]:
+def words(alphabet, least, most):
     letters = st.sampled_from([bytes([byte]) for byte in alphabet])
     return st.lists(letters, min_size=least, max_size=most).map(b"".join)
 
@@ -119,12 +113,7 @@ BASES = st.one_of(words(b"ACGT", 0, 12), words(b"ACGTNacgtuR", 0, 90))
 
 
 @st.composite
-def match_cases(
-    draw: st.DrawFn,
-    query_names: st.SearchStrategy[bytes] = NAMES,
-    record_names: st.SearchStrategy[bytes] = RECORD_NAMES,
-    max_rows: int = 6,
-) -> MatchCase:
+def match_cases(draw, query_names=NAMES, record_names=RECORD_NAMES, max_rows=6):
     """Any records with different names, of which one has bases, any queries and any rows."""
     names = draw(st.lists(record_names, min_size=1, max_size=5, unique=True))
     records = [(name, draw(BASES)) for name in names[1:]]
@@ -142,7 +131,7 @@ def match_cases(
 
 
 @st.composite
-def _row(draw: st.DrawFn, records: list[Sequence], query_length: int) -> tuple[int, Row]:
+def _row(draw, records, query_length):
     filled = [number for number, (_, bases) in enumerate(records) if bases]
     record = draw(st.sampled_from(filled))
     size = len(records[record][1])
@@ -154,7 +143,7 @@ def _row(draw: st.DrawFn, records: list[Sequence], query_length: int) -> tuple[i
     )
 
 
-def joined(lines: Iterable[Iterable[bytes | int]]) -> bytes:
+def joined(lines):
     """Lines of fields between tabs."""
     return b"".join(
         b"\t".join(field if isinstance(field, bytes) else b"%d" % field for field in line) + b"\n"

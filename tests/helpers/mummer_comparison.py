@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import subprocess
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helpers.oracle import reverse_complement
 from mummergpu.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass
@@ -30,17 +32,17 @@ class RealData:
     folder: Path
     made: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def path(self, data: str | tuple[str, int]) -> str:
+    def path(self, data):
         """Return the path of a whole genome, or of a part of a file: see `part`."""
         return self.part(*data) if isinstance(data, tuple) else self.reference(data)
 
-    def reference(self, name: str) -> str:
+    def reference(self, name):
         """Return the path of a genome, decompressed."""
         if (name, 0) not in self.made:
             self._make(name, 0, self._read("references", name))
         return self.made[name, 0]
 
-    def part(self, name: str, every: int) -> str:
+    def part(self, name, every):
         """Return the path of every n-th read of a FASTQ file, or of pieces of a genome.
 
         The pieces begin every n bases, are 150 bases long, and differ from the genome in
@@ -53,17 +55,17 @@ class RealData:
                 self._make(name, every, pieces_of(self._read("references", name), every))
         return self.made[name, every]
 
-    def _read(self, kind: str, name: str) -> bytes:
+    def _read(self, kind, name):
         data = (self.source / kind / name).read_bytes()
         return gzip.decompress(data) if name.endswith(".gz") else data
 
-    def _make(self, name: str, every: int, fasta: bytes) -> None:
+    def _make(self, name, every, fasta):
         path = self.folder / f"{every}.{name}.fa"
         path.write_bytes(fasta)
         self.made[name, every] = str(path)
 
 
-def fasta_of(fastq: bytes, every: int) -> bytes:
+def fasta_of(fastq, every):
     """Convert FASTQ of four lines a record; naive, and by other code than the program's."""
     lines = fastq.splitlines()
     records = zip(lines[0::4], lines[1::4], strict=True)
@@ -71,7 +73,7 @@ def fasta_of(fastq: bytes, every: int) -> bytes:
     return b"".join(b">" + name[1:] + b"\n" + bases + b"\n" for name, bases in chosen)
 
 
-def pieces_of(fasta: bytes, every: int) -> bytes:
+def pieces_of(fasta, every):
     """Return mutated pieces of a genome as FASTA, across the borders of its records too."""
     bases = "".join(line for line in fasta.decode().splitlines() if not line.startswith(">"))
     text = []
@@ -83,13 +85,13 @@ def pieces_of(fasta: bytes, every: int) -> bytes:
     return "".join(text).encode()
 
 
-def record_names(path: str) -> list[bytes]:
+def record_names(path):
     """Return the names of the records of a FASTA file, in order."""
     with open(path, "rb") as file:
         return [line[1:].split()[0] for line in file if line.startswith(b">")]
 
 
-def mummer_text(binary: str, reference: str, queries: Sequence[str], flags: str) -> bytes:
+def mummer_text(binary, reference, queries, flags):
     """Return what MUMmer 3.23 prints with ``-n``."""
     command = [binary, "-n", *flags.split(), reference, *queries]
     return subprocess.run(command, capture_output=True, check=True).stdout
@@ -99,9 +101,7 @@ OF_TREES = ("--search", "--policy", "--address-bits")
 """Options that choose a search, or speak of trees."""
 
 
-def our_text(
-    folder: Path, reference: str, queries: Sequence[str], flags: str, setting: str = ""
-) -> bytes:
+def our_text(folder, reference, queries, flags, setting=""):
     """Return what this program writes; MUMmer's flags first, then our own.
 
     Both searches must write the same, unless the setting chooses one.
@@ -118,7 +118,7 @@ def our_text(
     return texts[0]
 
 
-def written(folder: Path, words: Sequence[str]) -> bytes:
+def written(folder, words):
     """Return what this program writes."""
     output = folder / "ours.txt"
     assert main(["-q", "-o", str(output), *words]) == 0
@@ -127,7 +127,7 @@ def written(folder: Path, words: Sequence[str]) -> bytes:
     return text
 
 
-def in_our_order(text: bytes, names: Sequence[bytes], flipped: bool = False) -> bytes:
+def in_our_order(text, names, flipped=False):
     """Sort the rows under each header of MUMmer's text as this program orders them.
 
     Parameters
@@ -174,7 +174,7 @@ def in_our_order(text: bytes, names: Sequence[bytes], flipped: bool = False) -> 
     return b"".join([line + b"\n" for line in ordered])
 
 
-def difference(found: bytes, expected: bytes) -> str:
+def difference(found, expected):
     """Tell where two texts begin to differ; empty where they do not."""
     if found == expected:
         return ""
@@ -190,6 +190,6 @@ def difference(found: bytes, expected: bytes) -> str:
     )
 
 
-def count_rows(text: bytes) -> int:
+def count_rows(text):
     """Return how many lines are rows: neither headers nor, with ``-s``, bases."""
     return sum(line[:1] == b" " or line[:1].isdigit() for line in text.splitlines())

@@ -1,7 +1,5 @@
 """MUMmer's scripts in a folder of their own, in which ``mummer`` may be this program."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 import sys
@@ -19,7 +17,7 @@ PROGRAMS = (
 )
 
 
-def write_launcher(path: Path) -> Path:
+def write_launcher(path):
     """Write what pip installs as ``mummergpu``: a script that starts this very package."""
     package = Path(mummergpu.__file__).parent.parent
     path.write_text(
@@ -30,7 +28,7 @@ def write_launcher(path: Path) -> Path:
     return path
 
 
-def copy_scripts(folder: Path, mummer: Path | str) -> Path:
+def copy_scripts(folder, mummer):
     """Fill a folder with MUMmer's scripts and programs, and a link ``mummer`` to a program."""
     folder.mkdir()
     for name in PROGRAMS:

@@ -1,12 +1,5 @@
 """Slow and obvious readers, and what the fast ones give, in comparable form."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-
-from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.records.record_arrays import Records
 from mummergpu.sequence.codes import decode
 
 Pairs = list[tuple[bytes, bytes]]
@@ -19,7 +12,7 @@ _LETTERS = bytes.maketrans(b"ACGTUacgtu", b"ACGTTACGTT")
 _LETTERS = bytes(_LETTERS[byte] if byte in b"ACGTUacgtu" else ord("N") for byte in range(256))
 
 
-def pairs_of(blocks: Iterable[QueryBlock | Records]) -> Pairs:
+def pairs_of(blocks):
     """Return the names and sequences of blocks."""
     pairs = []
     for block in blocks:
@@ -31,9 +24,9 @@ def pairs_of(blocks: Iterable[QueryBlock | Records]) -> Pairs:
     return pairs
 
 
-def reads_of(blocks: Iterable[ReadBlock]) -> Reads:
+def reads_of(blocks):
     """Return the names, sequences and qualities of blocks."""
-    reads: Reads = []
+    reads = []
     for block in blocks:
         assert block.base_qualities.size == block.codes.size
         assert block.base_qualities.dtype == "uint8"
@@ -43,14 +36,14 @@ def reads_of(blocks: Iterable[ReadBlock]) -> Reads:
     return reads
 
 
-def fold(sequence: bytes) -> bytes:
+def fold(sequence):
     """Return the letters ``ACGTN`` of a sequence."""
     return sequence.translate(_LETTERS)
 
 
-def parse_fasta(text: bytes) -> Pairs:
+def parse_fasta(text):
     """Parse valid FASTA."""
-    pairs: Pairs = []
+    pairs = []
     for line in text.splitlines():
         if line.startswith(b">"):
             pairs.append((_cut(line[1:]), b""))
@@ -60,14 +53,14 @@ def parse_fasta(text: bytes) -> Pairs:
     return pairs
 
 
-def parse_fastq(text: bytes) -> Pairs:
+def parse_fastq(text):
     """Parse valid FASTQ, wrapped or not."""
     return [(name, sequence) for name, sequence, _ in parse_fastq_qualities(text)]
 
 
-def parse_fastq_qualities(text: bytes) -> Reads:
+def parse_fastq_qualities(text):
     """Parse valid FASTQ, wrapped or not, with the numbers of its qualities."""
-    reads: Reads = []
+    reads = []
     lines = iter(text.splitlines())
     for line in lines:
         if not line:
@@ -87,6 +80,6 @@ def parse_fastq_qualities(text: bytes) -> Reads:
     return reads
 
 
-def _cut(header: bytes) -> bytes:
+def _cut(header):
     end = next((i for i, byte in enumerate(header) if byte in b" \t\v\f\r\n"), len(header))
     return header[:end]

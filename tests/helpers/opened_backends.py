@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from helpers.host_device import everything_given_back
-from helpers.in_memory import Row
 from helpers.kmer_cases import tables_of
 from helpers.search_cases import ANY, SearchCase, find_on, made_bases, made_queries, rows_of
-from helpers.watched_device import WatchedDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.layout import Layout
-from mummergpu.index.tree.policy import Policy
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
-from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.strand import Strand
+
+if TYPE_CHECKING:
+    from helpers.watched_device import WatchedDevice
+    from mummergpu.index.tree.policy import Policy
+    from mummergpu.runtime.stats import Stats
 
 FORWARD = Strand.FORWARD
 
 BackendType = TypeVar("BackendType", bound=CudaStreamsBackend[Any, Any])
 
 
-def _genome() -> SearchCase:
+def _genome():
     random = np.random.default_rng(8)
     repeat = made_bases(random, 40, "ACGT")
     records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
@@ -57,14 +57,12 @@ class OpenedBackend(Generic[BackendType]):
     too_many: ClassVar = "bytes"
     """Of what a block may have too many, as a pattern."""
 
-    def find(
-        self, block: QueryBlock, max_rows: int = ANY, strand: Strand = FORWARD
-    ) -> list[list[Row]] | None:
+    def find(self, block, max_rows=ANY, strand=FORWARD):
         columns = find_on(self.backend, block, strand, max_rows)
         return None if columns is None else rows_of(columns)
 
     @property
-    def halved(self) -> list[int]:
+    def halved(self):
         """The numbers of queries that are said not to have fit."""
         pattern = rf"([\d,]+) queries do not fit the device: \d+ {self.too_many}.*; halving"
         return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
@@ -76,7 +74,7 @@ class OpenedTrees(OpenedBackend[TreeCudaBackend]):
 
     policy: Policy
 
-    def load_pages(self, case: SearchCase, wide: bool = False) -> None:
+    def load_pages(self, case, wide=False):
         self.backend.load_pages(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
 
 
@@ -85,7 +83,7 @@ class OpenedTables(OpenedBackend[KmerCudaBackend]):
 
     too_many = "(bytes|bases)"
 
-    def load_pages(self, case: SearchCase, kmer_length: int = 3, reference_step: int = 1) -> None:
+    def load_pages(self, case, kmer_length=3, reference_step=1):
         sampling = KmerSampling(kmer_length, reference_step)
         self.backend.load_pages(tables_of(case, sampling), case.minimum_length)
 
@@ -94,7 +92,7 @@ OpenTrees = Callable[..., OpenedTrees]
 OpenTables = Callable[..., OpenedTables]
 
 
-def close_all(every: Sequence[OpenedBackend[Any]]) -> None:
+def close_all(every):
     """Close backends: then nothing may be left on their devices."""
     for one in every:
         if not one.device.closed:
@@ -103,7 +101,7 @@ def close_all(every: Sequence[OpenedBackend[Any]]) -> None:
 
 
 @contextmanager
-def refused(device: WatchedDevice, refuse: Callable[[int, int], bool]) -> Iterator[None]:
+def refused(device, refuse):
     """Has a device refuse requests, whose numbers count from now on."""
     device.requests, before, device.refuse = 0, device.refuse, refuse
     yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
 
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions
 from mummergpu.matching.options import DeviceOptions, SearchOptions
@@ -11,19 +10,19 @@ from mummergpu.output.options import TextStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import BuildOptions, MatchOptions
 
-KINDS: dict[str, type[KmerOptions] | type[TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
+KINDS: dict[str, type[KmerOptions | TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
 OF_TREES_ALONE = ("address_bits", "policy")
 DEVICE_NAMES = {"device": "number", "gpu_memory": "memory", "device_library": "library"}
 """Options of a device that need another name among all others."""
 
 
-def take(told: dict[str, Any], kind: type[Any], *left_out: str) -> dict[str, Any]:
+def take(told, kind, *left_out):
     """Take out what is told of the fields of a class."""
     names = {field.name for field in fields(kind)} - set(left_out)
     return {name: told.pop(name) for name in names if name in told}
 
 
-def index_options(search: str = "tree", **told: Any) -> IndexOptions:
+def index_options(search="tree", **told):
     """How an index is built, by the fields of the options of its kind and of all kinds."""
     common = take(told, IndexOptions)
     if search == "kmer":
@@ -32,16 +31,14 @@ def index_options(search: str = "tree", **told: Any) -> IndexOptions:
     return IndexOptions(kind=KINDS[search](**told), **common)
 
 
-def device_options(told: dict[str, Any]) -> DeviceOptions:
+def device_options(told):
     """What a search runs on; takes what is told of it, but leaves the threads, which all share."""
     found = {own: told.pop(name) for name, own in DEVICE_NAMES.items() if name in told}
     found |= {name: told[name] for name in ("threads",) if name in told}
     return DeviceOptions(**found, **take(told, DeviceOptions, "number", "memory", "threads"))
 
 
-def match_options(
-    reference: str, queries: tuple[str, ...], output: str = "-", **told: Any
-) -> MatchOptions:
+def match_options(reference, queries, output="-", **told):
     """What the main job is told, by the fields of all its options; trees unless told otherwise."""
     style = TextStyle(**take(told, TextStyle))
     device = device_options(told)
@@ -60,12 +57,12 @@ def match_options(
     )
 
 
-def build_options(reference: str, output: str, threads: int = 1, **told: Any) -> BuildOptions:
+def build_options(reference, output, threads=1, **told):
     """What the making of an index is told."""
     return BuildOptions(reference, output, threads, index_options(**told))
 
 
-def told_value(options: MatchOptions, name: str) -> Any:
+def told_value(options, name):
     """The value of an option by the name that `match_options` takes."""
     own = DEVICE_NAMES.get(name, name)
     parts = [options, options.search, options.index, options.index.kind, options.style]

@@ -1,27 +1,22 @@
 """Maximal exact matches by definition: slow, short, and written from nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
-from numpy.typing import NDArray
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 Row = tuple[int, int, int, int]
 """Record, 0-based start in the record, 0-based start in the query, length."""
 
 
-def normalised(sequence: str) -> str:
+def normalised(sequence):
     letters = sequence.upper().replace("U", "T")
     return "".join(base if base in "ACGT" else "N" for base in letters)
 
 
-def reverse_complement(sequence: str) -> str:
+def reverse_complement(sequence):
     return normalised(sequence)[::-1].translate(COMPLEMENT)
 
 
-def maximal_matches(
-    query: NDArray[np.uint8], record: NDArray[np.uint8], unknown: int, minimum_length: int
-) -> list[tuple[int, int, int]]:
+def maximal_matches(query, record, unknown, minimum_length):
     """Return all MEMs of two sequences: the starts in the query and the record, and the length."""
     equal = np.zeros((query.size + 2, record.size + 2), dtype=bool)
     equal[1:-1, 1:-1] = (query[:, None] == record) & (query != unknown)[:, None]
@@ -35,7 +30,7 @@ def maximal_matches(
     return sorted(map(tuple, rows[rows[:, 2] >= minimum_length].tolist()))
 
 
-def brute_force_mems(records: list[str], query: str, minimum_length: int) -> list[Row]:
+def brute_force_mems(records, query, minimum_length):
     """Return all MEMs of one strand, by query start, then record, then position."""
     texts = [np.frombuffer(text.encode(), np.uint8) for text in map(normalised, [query, *records])]
     rows = [
@@ -46,12 +41,12 @@ def brute_force_mems(records: list[str], query: str, minimum_length: int) -> lis
     return sorted(rows, key=lambda row: (row[2], row[0], row[1]))
 
 
-def occurrences(text: str, piece: str) -> int:
+def occurrences(text, piece):
     """Return how often a piece occurs in a text, overlaps counted."""
     return sum(text.startswith(piece, place) for place in range(len(text)))
 
 
-def unique_in_reference(records: list[str], query: str, rows: list[Row]) -> list[Row]:
+def unique_in_reference(records, query, rows):
     """Keep the rows whose bases occur once in the whole reference."""
     query = normalised(query)
     texts = [normalised(record) for record in records]
@@ -62,7 +57,7 @@ def unique_in_reference(records: list[str], query: str, rows: list[Row]) -> list
     ]
 
 
-def unique_in_both(records: list[str], query: str, rows: list[Row]) -> list[Row]:
+def unique_in_both(records, query, rows):
     """Keep the rows whose bases occur once in the reference and once in the query."""
     query = normalised(query)
     return [
@@ -80,16 +75,16 @@ FILTERS = {
 
 
 def mummer_text(
-    records: list[str],
-    queries: list[str],
-    minimum_length: int,
-    uniqueness: str = "maxmatch",
-    strands: str = "forward",
-    forward_coordinates: bool = False,
-    four_columns: bool = False,
-    show_query_lengths: bool = False,
-    show_sequences: bool = False,
-) -> str:
+    records,
+    queries,
+    minimum_length,
+    uniqueness="maxmatch",
+    strands="forward",
+    forward_coordinates=False,
+    four_columns=False,
+    show_query_lengths=False,
+    show_sequences=False,
+):
     """Return what MUMmer prints, in our order; records are named r0, r1, queries q0, q1.
 
     `strands` is ``forward``, ``reverse`` or ``both``.

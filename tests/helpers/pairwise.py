@@ -4,15 +4,11 @@ A fault that needs two flags to be in certain states, whichever they are, shows 
 them; what needs three is for the tests that try every setting.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
 from itertools import combinations, product
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from helpers.trees import layout_id
 from mummergpu.index.tree.layout import Layout
@@ -23,12 +19,12 @@ Pair = tuple[int, int, int, int]
 """A factor and its value, and a later factor and its value."""
 
 
-def pairs_in(row: Row) -> set[Pair]:
+def pairs_in(row):
     """Return the pairs of values that a row holds."""
     return {(one, row[one], other, row[other]) for one, other in combinations(range(len(row)), 2)}
 
 
-def all_pairs(levels: Sequence[int]) -> set[Pair]:
+def all_pairs(levels):
     """Return the pairs of values that factors can have, by how many values each has."""
     return {
         (one, value, other, another)
@@ -37,7 +33,7 @@ def all_pairs(levels: Sequence[int]) -> set[Pair]:
     }
 
 
-def pairwise_rows(levels: Sequence[int]) -> list[Row]:
+def pairwise_rows(levels):
     """Return rows that hold all pairs together: each time the one with the most new pairs.
 
     A row that later ones have made superfluous is left out in the end.
@@ -60,25 +56,25 @@ def pairwise_rows(levels: Sequence[int]) -> list[Row]:
     return rows
 
 
-def _choice_of(row: Row) -> tuple[Policy, bool]:
+def _choice_of(row):
     flags = len(fields(Policy))
     return Policy(*map(bool, row[:flags])), bool(row[flags])
 
 
 @cache
-def pairwise_policies() -> list[tuple[Policy, bool]]:
+def pairwise_policies():
     """Return policies, each with whether nodes are wide, that hold all pairs of the eight."""
     return [_choice_of(row) for row in pairwise_rows([2] * 8)]
 
 
-def pairwise_programs(architectures: Sequence[str]) -> list[ParameterSet]:
+def pairwise_programs(architectures):
     """Return such choices with architectures, for ``pytest.mark.parametrize``: all pairs."""
     rows = pairwise_rows([2] * 8 + [len(architectures)])
     chosen = [(architectures[row[-1]], _choice_of(row)) for row in rows]
     return [pytest.param(*one, id=f"{one[0]}-{name_of(one[1])}") for one in chosen]
 
 
-def layouts_to_try(layouts: Sequence[Layout]) -> list[ParameterSet]:
+def layouts_to_try(layouts):
     """Return layouts for ``pytest.mark.parametrize``: beside those of few policies all are slow."""
     few = {Layout.of(*choice) for choice in pairwise_policies()}
     assert few & set(layouts)
@@ -88,7 +84,7 @@ def layouts_to_try(layouts: Sequence[Layout]) -> list[ParameterSet]:
     ]
 
 
-def name_of(choice: tuple[Policy, bool]) -> str:
+def name_of(choice):
     """Return the letters of a policy, and ``W`` for wide nodes."""
     policy, wide = choice
     return policy.code + "W" * wide

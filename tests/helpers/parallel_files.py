@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from helpers.naive import Pairs, pairs_of
+from helpers.naive import pairs_of
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import query_reader
-from mummergpu.input.bytes.file_part import FilePart, plain_part
-from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.bytes.file_part import plain_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PIECE = 60
 BLOCK = 16
@@ -23,27 +23,21 @@ CHUNK = 13
 class Parts:
     """Where the parts of a file begin and end that are read."""
 
-    def __init__(self) -> None:
-        self.ranges: list[tuple[int, int | None]] = []
+    def __init__(self):
+        self.ranges = []
 
-    def __call__(self, number: int, path: str, begin: int, end: int | None) -> FilePart:
+    def __call__(self, number, path, begin, end):
         self.ranges.append((begin, end))
         return plain_part(number, path, begin, end)
 
     @property
-    def rest(self) -> int:
+    def rest(self):
         """Where the part begins that one parser reads."""
         (begin,) = (begin for begin, end in self.ranges if end is None)
         return begin
 
 
-def read(
-    path: Path,
-    threads: ReadingThreads | None,
-    block_size: int = BLOCK,
-    chunk_size: int = CHUNK,
-    any_letters: bool = False,
-) -> Pairs | str:
+def read(path, threads, block_size=BLOCK, chunk_size=CHUNK, any_letters=False):
     """Return the records of a file, or what is wrong with it."""
     rules = QueryRules(any_letters)
     try:
@@ -56,16 +50,16 @@ def read(
     return pairs_of(blocks)
 
 
-def fastq_record(name: str, bases: str, quality: str | None = None, plus: str = "") -> str:
+def fastq_record(name, bases, quality=None, plus=""):
     return f"@{name}\n{bases}\n+{plus}\n{'@' * len(bases) if quality is None else quality}\n"
 
 
-def fasta_record(name: str, bases: str, width: int = 1 << 20) -> str:
+def fasta_record(name, bases, width=1 << 20):
     lines = [bases[at : at + width] for at in range(0, len(bases), width)]
     return "\n".join([f">{name}", *lines, ""])
 
 
-def usual_fastq(count: int, seed: int = 1) -> str:
+def usual_fastq(count, seed=1):
     """Return four lines for each record; many lines begin with '@' or '+'."""
     random = np.random.default_rng(seed)
     text = ""
@@ -78,7 +72,7 @@ def usual_fastq(count: int, seed: int = 1) -> str:
     return text
 
 
-def usual_fasta(count: int, seed: int = 1) -> str:
+def usual_fasta(count, seed=1):
     """Return records of one or more lines, some without bases, some followed by blank lines."""
     random = np.random.default_rng(seed)
     text = ""

@@ -1,9 +1,5 @@
 """Runs as they are planned, for references that take no memory."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from helpers.options import index_options
@@ -15,7 +11,7 @@ from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 
-def reference_of_size(bases: int, base_count: int | None = None) -> Reference:
+def reference_of_size(bases, base_count=None):
     """A reference of so many bases that takes no memory, some of which can match."""
     codes = np.broadcast_to(np.uint8(0), bases)
     padded = np.broadcast_to(np.uint8(BREAK), bases + 2 * MARGIN)
@@ -26,13 +22,7 @@ def reference_of_size(bases: int, base_count: int | None = None) -> Reference:
     return reference
 
 
-def plan_of(
-    bases: int,
-    max_tree_bytes: int | None = None,
-    base_count: int | None = None,
-    threads: int = 1,
-    **told: Any,
-) -> Any:
+def plan_of(bases, max_tree_bytes=None, base_count=None, threads=1, **told):
     """The index of a reference as it is planned, whether or not it keeps to a limit."""
     reference = reference_of_size(bases, base_count)
     options = index_options(**told)
@@ -42,10 +32,10 @@ def plan_of(
     return TreeIndex.plan(reference, options.kind, options.minimum_length, budget, threads)
 
 
-def padded_bytes(bases: int) -> int:
+def padded_bytes(bases):
     """What the reference itself takes."""
     return bases + 2 * MARGIN
 
 
-def sizes_of(plan: Any) -> list[int]:
+def sizes_of(plan):
     return [page.end - page.begin for page in plan.pages]

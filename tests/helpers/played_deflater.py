@@ -1,20 +1,18 @@
 """A library that deflates as nvCOMP does, on the host's device: it calls zlib."""
 
-from __future__ import annotations
-
 import ctypes
 import zlib
 from collections.abc import Callable
 
 import numpy as np
 
-from mummergpu.cuda.nvcomp import DeflateWork, Nvcomp
+from mummergpu.cuda.nvcomp import Nvcomp
 from mummergpu.errors import BackendError
 
 Deflate = Callable[[bytes], bytes]
 
 
-def deflated(text: bytes) -> bytes:
+def deflated(text):
     packed = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packed.compress(text) + packed.flush()
 
@@ -22,19 +20,19 @@ def deflated(text: bytes) -> bytes:
 class PlayedDeflater(Nvcomp):
     """Has no library: `deflate_one` makes what a piece becomes, and a state other than 0."""
 
-    def __init__(self, deflate_one: Deflate = deflated, state: int = 0) -> None:
+    def __init__(self, deflate_one=deflated, state=0):
         self.deflate_one = deflate_one
         self.state = state
-        self.counts: list[int] = []
+        self.counts = []
         self.refuses = False
 
-    def max_bytes(self, piece_bytes: int) -> int:
+    def max_bytes(self, piece_bytes):
         return 2 * piece_bytes + 12
 
-    def workspace_bytes(self, count: int, piece_bytes: int) -> int:
+    def workspace_bytes(self, count, piece_bytes):
         return count * 100
 
-    def deflate(self, stream: int, work: DeflateWork) -> None:
+    def deflate(self, stream, work):
         if self.refuses:
             raise BackendError("cuda", "nvCOMP answers with status 10")
         self.counts.append(work.count)
@@ -56,6 +54,6 @@ class PlayedDeflater(Nvcomp):
         ctypes.memmove(work.states, states.ctypes.data, states.nbytes)
 
 
-def numbers_at(address: int, count: int) -> list[int]:
+def numbers_at(address, count):
     data = ctypes.string_at(address, 8 * count)
     return [int(number) for number in np.frombuffer(data, dtype=np.uint64)]

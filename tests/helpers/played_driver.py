@@ -1,7 +1,5 @@
 """The played driver of `kernels/played_driver.cpp`, as tests see it in a process that has it."""
 
-from __future__ import annotations
-
 import ctypes
 
 KINDS = ("memory", "pinned", "streams", "events", "modules", "textures", "arrays")
@@ -13,36 +11,36 @@ OTHERS = 5
 class PlayedDriver:
     """What the driver was asked, and what has not been given back; lets any function fail."""
 
-    def __init__(self, path: str = "libcuda.so.1") -> None:
+    def __init__(self, path="libcuda.so.1"):
         self._library = ctypes.CDLL(path)
         self._library.play_log.restype = ctypes.c_char_p
-        self._log: list[str] = []
+        self._log = []
         self._library.play_anew()
 
     @property
-    def log(self) -> list[str]:
+    def log(self):
         """All calls so far, with what was given."""
         self._log += self._library.play_log().decode().splitlines()
         return self._log
 
     @property
-    def calls(self) -> list[str]:
+    def calls(self):
         """The functions that were called so far."""
         return [line.split(" ")[0] for line in self.log]
 
     @property
-    def contexts(self) -> list[int]:
+    def contexts(self):
         """The devices whose contexts are current in this thread, the last one on top."""
         return [self._library.play_context(at) for at in range(self._library.play_contexts())]
 
     @property
-    def owned(self) -> dict[str, int]:
+    def owned(self):
         """What has not been given back; contexts by their devices."""
         counts = {kind: self._library.play_owned(kind.encode()) for kind in KINDS}
         counts |= {f"context {one}": self._library.play_retained(one) for one in DEVICES}
         return {kind: count for kind, count in counts.items() if count}
 
-    def fail(self, error: str, *names: str) -> None:
+    def fail(self, error, *names):
         """Let functions return an error, such as ``OUT_OF_MEMORY``; or work again: ``SUCCESS``."""
         from cuda.bindings import driver
 
@@ -51,16 +49,16 @@ class PlayedDriver:
         for name in names:
             self._library.play_failure(name.encode(), code)
 
-    def work_for(self, milliseconds: int) -> None:
+    def work_for(self, milliseconds):
         """Let the work of a stream take so long before it is done."""
         self._library.play_milliseconds(milliseconds)
 
-    def make_others_current(self) -> None:
+    def make_others_current(self):
         """Let a context of somebody else be current."""
         from cuda.bindings import driver
 
         driver.cuCtxPushCurrent(driver.CUcontext(70 + OTHERS))
 
-    def forget(self) -> None:
+    def forget(self):
         """Leave nothing of a test."""
         self._library.play_anew()

@@ -9,9 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from helpers.oracle import reverse_complement
 from helpers.sequences import random_bases
@@ -20,6 +18,11 @@ from mummergpu.cuda.driver import DeviceFacts, DriverFacts
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
 from mummergpu.matching import open_cuda as opening
 from mummergpu.runtime.optional_imports import Library
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 GIB = 1 << 30
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
@@ -52,20 +55,20 @@ class Machine:
     devices: list[WatchedDevice] = field(default_factory=list)
     prepare: Callable[[WatchedDevice], None] = lambda device: None
 
-    def looks(self, facts: CudaFacts) -> None:
+    def looks(self, facts):
         self.patch.setattr(opening, "driver_facts", lambda: facts.driver)
         self.patch.setattr(opening, "cuda_facts", lambda measure_memory, library: facts)
 
-    def opener(self, library: str) -> Callable[[int], WatchedDevice]:
+    def opener(self, library):
         """Return what opens a device, and note the library that it is opened through."""
 
-        def open_device(number: int) -> WatchedDevice:
+        def open_device(number):
             self.libraries.append(library)
             return self.open_device(number)
 
         return open_device
 
-    def open_device(self, number: int) -> WatchedDevice:
+    def open_device(self, number):
         self.numbers.append(number)
         self.devices.append(WatchedDevice(self.memory_bytes))
         self.prepare(self.devices[-1])
@@ -76,11 +79,11 @@ Output = Callable[..., tuple[bytes, str]]
 """Runs the command; returns what it wrote to standard output and error."""
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder):
     """Write six records with repeats in common, reads of them, and queries that are long."""
     made = random.Random(6)
 
-    def bases(count: int) -> str:
+    def bases(count):
         return random_bases(made, count)
 
     repeat = bases(70)
@@ -89,7 +92,7 @@ def write_files(folder: Path) -> None:
     records[2] = records[2][:300] + "N" * 7 + records[2][300:] + "ACT" * 30
     joined = "".join(records)
 
-    def read() -> str:
+    def read():
         begin = made.randrange(len(joined) - 90)
         text = list(joined[begin : begin + made.randrange(20, 90)])
         for place in range(len(text)):
@@ -110,5 +113,5 @@ def write_files(folder: Path) -> None:
     write_fasta(folder / "middle.fa", "m", [reads[0], middle, reverse_complement(middle)])
 
 
-def write_fasta(path: Path, name: str, records: list[str]) -> None:
+def write_fasta(path, name, records):
     path.write_text("".join(f">{name}{n}\n{text}\n" for n, text in enumerate(records)))

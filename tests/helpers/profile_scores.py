@@ -1,27 +1,19 @@
 """The numbers that filters of proteins compute, on the processor and on a device."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from helpers.profiles import block_of, sequences_like
 from mummergpu.hmm.byte_filters import LANES, best_passes, find_cells, striped_bytes
-from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filter_programs import word_floor, word_overflow
-from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
-from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import CODES, ProteinBlock
+from mummergpu.hmm.filters import lengths_up_to
+from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import WORD_LEAVE, word_moves
 from mummergpu.hmm.word_filter import OVERFLOW
 from mummergpu.runtime.jit import jit
 
 
 @jit
-def _fill_passes(
-    block: ProteinBlock, costs: Any, row: Any, registers: int, bias: int, steps: Any, left: Any
-) -> None:
+def _fill_passes(block, costs, row, registers, bias, steps, left):
     for number in range(left.size):
         row[:] = 0
         begin = block.offsets[number]
@@ -31,7 +23,7 @@ def _fill_passes(
         )
 
 
-def numbers_of_the_processor(one: ProfileFilter, block: ProteinBlock) -> list[np.ndarray]:
+def numbers_of_the_processor(one, block):
     """The cells of SSV, the bytes of MSV and the words of Viterbi of all sequences."""
     striped, sizes = striped_bytes(one.bytes), np.diff(block.offsets)
     lengths = lengths_up_to(int(sizes.max()))
@@ -47,7 +39,7 @@ def numbers_of_the_processor(one: ProfileFilter, block: ProteinBlock) -> list[np
     return [cells, left, words]
 
 
-def numbers_of_the_device(found: DeviceFilters, block: ProteinBlock) -> list[np.ndarray]:
+def numbers_of_the_device(found, block):
     """The same for the only profile, from the kernels or where those do not suit."""
     count = block.offsets.size - 1
     with found._worker() as worker:
@@ -66,7 +58,7 @@ def numbers_of_the_device(found: DeviceFilters, block: ProteinBlock) -> list[np.
     return numbers
 
 
-def tried(profile: Profile, count: int) -> list[np.ndarray]:
+def tried(profile, count):
     """Sequences like a profile's, of any length, some of marks and of single residues."""
     random = np.random.default_rng(profile.nodes)
     every = [one[:700] for one in sequences_like(profile, count) if one.size]
@@ -77,7 +69,7 @@ def tried(profile: Profile, count: int) -> list[np.ndarray]:
     return [every[number] for number in random.permutation(len(every))]
 
 
-def decisive(one: ProfileFilter, numbers: list[np.ndarray], longest: int) -> list[np.ndarray]:
+def decisive(one, numbers, longest):
     """The numbers as far as decisions depend on them."""
     cells, left, words = numbers
     # The device gives up a little earlier, and no word falls below its floor.
@@ -87,7 +79,7 @@ def decisive(one: ProfileFilter, numbers: list[np.ndarray], longest: int) -> lis
     return [np.minimum(cells, 127 - one.bytes.bias), left, np.maximum(words, floor - WORD_LEAVE)]
 
 
-def check_numbers(found: DeviceFilters, sequences: list[np.ndarray]) -> None:
+def check_numbers(found, sequences):
     block, one = block_of(sequences), found._own[0]
     longest = max(sequence.size for sequence in sequences)
     numbers = numbers_of_the_processor(one, block), numbers_of_the_device(found, block)

@@ -1,28 +1,25 @@
 """Profiles and sequences like them, for the tests of the filters."""
 
-from __future__ import annotations
-
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
 from helpers.hmmer import data_folder
-from mummergpu.hmm.profiles import Profile, profile_of, read_profiles
+from mummergpu.hmm.profiles import profile_of, read_profiles
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 
 FILES = ("RREFam", "PF02826", "KR", "LuxC", "Thioesterase")
 
 
-def profiles() -> list[Profile]:
+def profiles():
     """Return the profiles of proteins in pyhmmer's own tests."""
     paths = [data_folder() / f"hmms/txt/{name}.hmm" for name in FILES]
     return [profile for path in paths for profile in read_profiles(path)]
 
 
 @cache
-def built(nodes: int) -> Profile:
+def built(nodes):
     """Return a profile of random amino acids; pyhmmer calibrates it."""
     pyhmmer = pytest.importorskip("pyhmmer")
     alphabet = pyhmmer.easel.Alphabet.amino()
@@ -33,7 +30,7 @@ def built(nodes: int) -> Profile:
     return profile_of(hmm)
 
 
-def sequences_like(profile: Profile, count: int) -> list[Any]:
+def sequences_like(profile, count):
     """Return pieces of the profile's consensus among noise, in all codes, short and long."""
     random = np.random.default_rng(profile.nodes)
     consensus = profile.matches.argmax(axis=1).astype(np.uint8)
@@ -50,6 +47,6 @@ def sequences_like(profile: Profile, count: int) -> list[Any]:
     return found
 
 
-def block_of(sequences: list[Any]) -> ProteinBlock:
+def block_of(sequences):
     offsets = np.cumsum([0, *(sequence.size for sequence in sequences)], dtype=np.int64)
     return ProteinBlock(np.concatenate(sequences), offsets)

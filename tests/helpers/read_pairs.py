@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from pathlib import Path
 
 from helpers.sequences import random_bases, reverse_complement
 
@@ -19,7 +18,7 @@ class PairFiles:
     both: str = "both.fq"
 
 
-def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int = 3) -> PairFiles:
+def write_pairs(folder, count=400, read_bases=100, seed=3):
     """Write a genome of two records, one of them with a repeat, and pairs of its reads.
 
     Of each 40 pairs, one is of random bases, one is from two records, one has an insertion and one
@@ -31,7 +30,7 @@ def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int
     two = random_bases(made, 9_000) + repeat + random_bases(made, 3_000)
     files = PairFiles()
     (folder / files.reference).write_text(f">one\n{one}\n>two the second\n{two}\n")
-    texts: dict[str, list[str]] = {files.first: [], files.second: [], files.both: []}
+    texts = {files.first: [], files.second: [], files.both: []}
     for number in range(count):
         mates = _mates(made, (one, two), read_bases, number % 40)
         if number % 2:
@@ -46,7 +45,7 @@ def write_pairs(folder: Path, count: int = 400, read_bases: int = 100, seed: int
     return files
 
 
-def write_drifting_pairs(folder: Path, count: int) -> None:
+def write_drifting_pairs(folder, count):
     """Write pairs whose reads differ more and more from their places.
 
     The last ones have so many differences that the second pass maps them.
@@ -62,7 +61,7 @@ def write_drifting_pairs(folder: Path, count: int) -> None:
         (folder / name).write_text("".join(f"{line}\n" for line in lines))
 
 
-def _mates(made: random.Random, records: tuple[str, str], bases: int, kind: int) -> tuple[str, str]:
+def _mates(made, records, bases, kind):
     record = made.choice(records)
     size = int(made.gauss(300, 25))
     start = made.randrange(len(record) - size)
@@ -79,17 +78,15 @@ def _mates(made: random.Random, records: tuple[str, str], bases: int, kind: int)
     return _with_errors(made, template[:bases]), _with_errors(made, reverse[:bases])
 
 
-def _with_errors(made: random.Random, bases: str) -> str:
+def _with_errors(made, bases):
     return "".join(made.choice("ACGTN") if made.random() < 0.0125 else base for base in bases)
 
 
-def write_repeats(
-    folder: Path, copies: int, seed: int = 5, pairs: int = 150, longest: int = 100
-) -> None:
+def write_repeats(folder, copies, seed=5, pairs=150, longest=100):
     """Write a genome of copies of one repeat, and pairs of reads of it, some with unknown bases."""
     made = random.Random(seed)
 
-    def mutated(bases: str, rate: float) -> str:
+    def mutated(bases, rate):
         return "".join(made.choice("ACGT") if made.random() < rate else base for base in bases)
 
     repeat = random_bases(made, 240)

@@ -1,7 +1,5 @@
 """Pairs of reads from a genome with copies of a repeat, and what SAM tells of their places."""
 
-from __future__ import annotations
-
 import random
 import re
 import shlex
@@ -19,7 +17,7 @@ SECONDARY, REVERSE = 256, 16
 Row = list[str]
 
 
-def write_repeats(made: Path) -> None:
+def write_repeats(made):
     """Write a genome with copies of a repeat that differ more and more, and pairs of its reads.
 
     A tandem repeat lies in it too: a read of it fits at each period.
@@ -35,7 +33,7 @@ def write_repeats(made: Path) -> None:
     parts.append(random_bases(chance, 300))
     records = "".join(parts[:COPIES]), "".join(parts[COPIES:])
     (made / "r.fa").write_text(f">one\n{records[0]}\n>two\n{records[1]}\n")
-    mates: tuple[list[str], list[str]] = ([], [])
+    mates = ([], [])
     for number in range(PAIRS):
         record = records[number % 2]
         begin = chance.randrange(len(record) - 300)
@@ -50,7 +48,7 @@ def write_repeats(made: Path) -> None:
         (made / name).write_text("".join(texts))
 
 
-def changed_bases(chance: random.Random, bases: str, share: float) -> str:
+def changed_bases(chance, bases, share):
     """The bases with some of them replaced, and a few left out or doubled."""
     changed = []
     for base in bases:
@@ -62,26 +60,26 @@ def changed_bases(chance: random.Random, bases: str, share: float) -> str:
     return "".join(changed)
 
 
-def rows_of(words: str) -> list[Row]:
+def rows_of(words):
     assert main(["map", "--backend", "cpu", "-q", "r.fa", *shlex.split(words), "-o", "x.sam"]) == 0
     lines = Path("x.sam").read_text().splitlines()
     return [line.split("\t") for line in lines if line[0] != "@"]
 
 
-def is_secondary(row: Row) -> bool:
+def is_secondary(row):
     return bool(int(row[1]) & SECONDARY)
 
 
-def tags_of(row: Row) -> dict[str, str]:
+def tags_of(row):
     return {field[:2]: field[5:] for field in row[11:]}
 
 
-def records() -> dict[str, str]:
+def records():
     lines = Path("r.fa").read_text().split()
     return {name[1:]: bases for name, bases in zip(lines[0::2], lines[1::2], strict=True)}
 
 
-def reads() -> dict[tuple[str, int], str]:
+def reads():
     """The reads by name and mate."""
     found = {}
     for mate, path in enumerate(("1.fq", "2.fq")):
@@ -92,11 +90,11 @@ def reads() -> dict[tuple[str, int], str]:
     return found
 
 
-def read_of(row: Row) -> tuple[str, int]:
+def read_of(row):
     return row[0], int(row[1]) >> 7 & 1
 
 
-def edits_and_score(row: Row, bases: str, record: str) -> tuple[int, int]:
+def edits_and_score(row, bases, record):
     """The edits of an alignment and its score, from the bases alone."""
     edits = score = at = 0
     place = int(row[3]) - 1
@@ -116,6 +114,6 @@ def edits_and_score(row: Row, bases: str, record: str) -> tuple[int, int]:
     return edits, score
 
 
-def span_of(row: Row) -> tuple[int, int]:
+def span_of(row):
     begin = int(row[3]) - 1
     return begin, begin + sum(int(n) for n, kind in re.findall(r"(\d+)([MD])", row[5]))

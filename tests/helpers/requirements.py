@@ -3,11 +3,8 @@
 Where ``MUMMERGPU_REQUIRE_``, and the name of the requirement, is set to 1, they fail instead.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
-from typing import NoReturn
 
 import pytest
 
@@ -15,14 +12,14 @@ OF_MUMMER = ("nucmer", "show-coords", "show-snps", "delta-filter", "dnadiff")
 """Programs that come with ``mummer``."""
 
 
-def do_without(reason: str, requirement: str | None) -> NoReturn:
+def do_without(reason, requirement):
     """Skip the test, or fail it where that is asked for; without a requirement it never is."""
     if requirement is not None and os.environ.get(f"MUMMERGPU_REQUIRE_{requirement}") == "1":
         pytest.fail(reason)
     pytest.skip(reason)
 
 
-def program_of(name: str, requirement: str | None = None, source: str | None = None) -> str:
+def program_of(name, requirement=None, source=None):
     """Return the path of a program.
 
     Its requirement is its own name, and its source the Debian package of that name, unless others

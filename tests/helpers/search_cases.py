@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from helpers.in_memory import Row, block_of, reference_of
+from helpers.in_memory import block_of, reference_of
 from helpers.oracle import brute_force_mems, reverse_complement
-from mummergpu.index.pages import Page, plan_pages
-from mummergpu.index.tree.flatten import TreePage
-from mummergpu.index.tree.layout import Layout
+from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree_index import build_page
-from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import Backend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 STRANDS = (Strand.FORWARD, Strand.REVERSE)
@@ -40,20 +34,20 @@ class SearchCase:
     page_size: int = ONE_PAGE
 
     @property
-    def page_plan(self) -> list[Page]:
+    def page_plan(self):
         bases = sum(map(len, self.records)) + len(self.records) - 1
         return plan_pages(bases, self.page_size, self.minimum_length - 1)
 
-    def pages(self, layout: Layout) -> list[TreePage]:
+    def pages(self, layout):
         reference = reference_of(self.records)
         stats = Stats()
         return [build_page(reference, page, layout, stats) for page in self.page_plan]
 
-    def block(self) -> QueryBlock:
+    def block(self):
         return block_of(self.queries)
 
     @cache  # noqa: B019 - cases live as long as the tests
-    def expected(self, strand: Strand) -> list[list[Row]]:
+    def expected(self, strand):
         """The MEMs of each query, by definition."""
         starts = reference_of(self.records).record_starts.tolist()
         return [
@@ -69,23 +63,21 @@ class SearchCase:
         ]
 
 
-def find_on(
-    backend: Backend[Any], block: QueryBlock, strand: Strand = Strand.FORWARD, max_rows: int = ANY
-) -> MemColumns | None:
+def find_on(backend, block, strand=Strand.FORWARD, max_rows=ANY):
     """The MEMs that a backend finds on one strand."""
     found = backend.find_mems(block, (strand,), max_rows)
     assert found is None or list(found) == [strand]
     return None if found is None else found[strand]
 
 
-def rows_of(columns: MemColumns) -> list[list[Row]]:
+def rows_of(columns):
     """The rows of each query."""
     rows = list(zip(*(getattr(columns, name).tolist() for name in COLUMNS[1:]), strict=True))
     assert columns.offsets[0] == 0 and columns.offsets[-1] == len(rows)
     return [rows[begin:end] for begin, end in pairwise(columns.offsets.tolist())]
 
 
-def difference(one: MemColumns, other: MemColumns) -> str | None:
+def difference(one, other):
     """Say where two sets of columns differ first, or None."""
     for name in COLUMNS:
         left, right = getattr(one, name), getattr(other, name)
@@ -97,20 +89,13 @@ def difference(one: MemColumns, other: MemColumns) -> str | None:
     return None
 
 
-def made_bases(random: np.random.Generator, count: int, letters: str, breaks: float = 0) -> str:
+def made_bases(random, count, letters, breaks=0):
     bases = random.choice(list(letters), count)
     bases[random.random(count) < breaks] = "N"
     return "".join(bases)
 
 
-def made_queries(
-    random: np.random.Generator,
-    text: str,
-    count: int,
-    longest: int,
-    letters: str = "ACGT",
-    errors: float = 0.05,
-) -> tuple[str, ...]:
+def made_queries(random, text, count, longest, letters="ACGT", errors=0.05):
     """Pieces of a text on both strands with errors in them, and some from nowhere."""
     queries = []
     for _ in range(count):
@@ -127,7 +112,7 @@ def made_queries(
     return tuple(queries)
 
 
-def random_case(seed: int) -> SearchCase:
+def random_case(seed):
     """A small genome of few letters, cut into one page, some, or many."""
     random = np.random.default_rng(seed)
     letters = "ACGT"[: 2 + seed % 3]
@@ -144,7 +129,7 @@ def random_case(seed: int) -> SearchCase:
     return SearchCase(f"random {seed}", records, queries, minimum_length, page_size)
 
 
-def _awkward_cases() -> list[SearchCase]:
+def _awkward_cases():
     random = np.random.default_rng(20)
     record = made_bases(random, 400, "ACGT")
     records = (record[:120] + "N" + record[130:250], "", record[60:110], "NNN", record[250:])

@@ -1,7 +1,5 @@
 """Sequences that are awkward for suffix trees, made by hypothesis."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from helpers.oracle import reverse_complement
@@ -9,18 +7,18 @@ from helpers.oracle import reverse_complement
 bases = st.sampled_from("ACGT")
 
 
-def words(most: int, letters: str = "ACGT") -> st.SearchStrategy[str]:
+def words(most, letters="ACGT"):
     return st.text(alphabet=letters, min_size=1, max_size=most)
 
 
 @st.composite
-def tandem_repeats(draw: st.DrawFn, most: int) -> str:
+def tandem_repeats(draw, most):
     unit = draw(words(5))
     return (unit * most)[: draw(st.integers(1, most))]
 
 
 @st.composite
-def satellites(draw: st.DrawFn, most: int) -> str:
+def satellites(draw, most):
     """A tandem repeat whose copies differ here and there."""
     letters = list(draw(tandem_repeats(most)))
     for place in draw(st.lists(st.integers(0, len(letters) - 1), max_size=4)):
@@ -29,17 +27,17 @@ def satellites(draw: st.DrawFn, most: int) -> str:
 
 
 @st.composite
-def palindromes(draw: st.DrawFn, most: int) -> str:
+def palindromes(draw, most):
     half = draw(words(max(1, most // 2)))
     return half + reverse_complement(half)
 
 
 @st.composite
-def homopolymers(draw: st.DrawFn, most: int, letters: str = "ACGT") -> str:
+def homopolymers(draw, most, letters="ACGT"):
     return draw(st.sampled_from(letters)) * draw(st.integers(1, most))
 
 
-def pieces(most: int) -> st.SearchStrategy[str]:
+def pieces(most):
     return st.one_of(
         words(most),
         words(most, "AC"),
@@ -53,7 +51,7 @@ def pieces(most: int) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def sequences(draw: st.DrawFn, most: int = 60, count: int = 4) -> str:
+def sequences(draw, most=60, count=4):
     """Pieces one behind the other, some of them twice; may be empty."""
     pool = draw(st.lists(pieces(max(1, most // count)), max_size=count))
     if not pool:
@@ -66,7 +64,7 @@ tiny_records = st.lists(st.text("ACGN", max_size=3), min_size=5, max_size=20)
 
 
 @st.composite
-def references(draw: st.DrawFn, most: int = 60) -> list[str]:
+def references(draw, most=60):
     """Records of which at least one holds a base; some are empty, some the same."""
     records = draw(st.one_of(st.lists(sequences(most), min_size=1, max_size=4), tiny_records))
     if draw(st.booleans()):
@@ -77,7 +75,7 @@ def references(draw: st.DrawFn, most: int = 60) -> list[str]:
 
 
 @st.composite
-def queries_of(draw: st.DrawFn, records: list[str], most: int = 60) -> str:
+def queries_of(draw, records, most=60):
     """A query that has something to do with the reference, or nothing."""
     kind = draw(st.integers(0, 7))
     record = draw(st.sampled_from(records))
@@ -102,7 +100,7 @@ def queries_of(draw: st.DrawFn, records: list[str], most: int = 60) -> str:
 
 
 @st.composite
-def queries(draw: st.DrawFn, records: list[str], most: int = 60) -> list[str]:
+def queries(draw, records, most=60):
     """Several queries, some of them turned to the other strand, some of them again."""
     made = draw(st.lists(queries_of(records, most), min_size=1, max_size=5))
     turned = draw(st.lists(st.booleans(), min_size=len(made), max_size=len(made)))

@@ -1,16 +1,11 @@
 """Small studies for tests: data sets, options, and searchers that are not what they seem."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from helpers.in_memory import block_of, reference_of
-from helpers.search_cases import SearchCase
 from mummergpu.index.options import TreeOptions
-from mummergpu.runtime.progress import Messages, Work
+from mummergpu.runtime.progress import Messages
 from mummergpu.sequence.strand import Strand
 from mummergpu.studies.combinations import PlannedRun
 from mummergpu.studies.data_set import DataSet
@@ -24,9 +19,7 @@ GATHERS = {"merged": 2.0e8, "split": 1.0e8}
 class QuickSearcher(StudySearcher):
     """The processor, which is not measured first."""
 
-    def gathers_per_second(
-        self, table_bytes: int, threads: int, map_function: Callable[..., object]
-    ) -> dict[str, float]:
+    def gathers_per_second(self, table_bytes, threads, map_function):
         assert table_bytes > 0
         return dict(GATHERS)
 
@@ -34,17 +27,15 @@ class QuickSearcher(StudySearcher):
 class Steps(Messages):
     """Keeps what it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(None)
-        self.told: list[tuple[int | str, ...]] = []
+        self.told = []
 
-    def tell(self, work: Work) -> None:
+    def tell(self, work):
         self.told.append(work.numbers)
 
 
-def data_of(
-    case: SearchCase, parts: int = 1, strands: tuple[Strand, ...] = (Strand.FORWARD,)
-) -> DataSet:
+def data_of(case, parts=1, strands=(Strand.FORWARD,)):
     """The reference and the queries of a case, in so many blocks."""
     size = -(-len(case.queries) // parts)
     pieces = [case.queries[begin : begin + size] for begin in range(0, len(case.queries), size)]
@@ -53,7 +44,7 @@ def data_of(
     return DataSet(case.name, reference, blocks, case.minimum_length, strands)
 
 
-def options_of(policies: str | Sequence[str], case: SearchCase, **more: object) -> SweepOptions:
+def options_of(policies, case, **more):
     """Options of a short sweep on the pages of a case."""
     codes = tuple(policies.split() if isinstance(policies, str) else policies)
     trees = TreeOptions(page_size=case.page_size, address_bits=more.pop("bits", 24))  # type: ignore[arg-type]
@@ -61,13 +52,7 @@ def options_of(policies: str | Sequence[str], case: SearchCase, **more: object) 
     return SweepOptions(codes, trees=trees, **given)  # type: ignore[arg-type]
 
 
-def sweep_into(
-    folder: Path,
-    data: DataSet,
-    options: SweepOptions,
-    searcher: StudySearcher | None = None,
-    progress: Steps | None = None,
-) -> int:
+def sweep_into(folder, data, options, searcher=None, progress=None):
     """Sweep; return the number of new runs."""
     given = QuickSearcher() if searcher is None else searcher
     try:
@@ -77,7 +62,7 @@ def sweep_into(
             given.close()
 
 
-def planned_in(folder: Path) -> Counter[PlannedRun]:
+def planned_in(folder):
     """How often each run stands in a folder of a sweep."""
     lines = (folder / RUNS_FILE).read_text().splitlines()
     values = [json.loads(line) for line in lines]
@@ -85,14 +70,14 @@ def planned_in(folder: Path) -> Counter[PlannedRun]:
     return Counter(PlannedRun(value["policy"], value["kind"], value["repeat"]) for value in values)
 
 
-def wanted(policies: Sequence[str], runs: int, control_runs: int) -> Counter[PlannedRun]:
+def wanted(policies, runs, control_runs):
     """Each run of a sweep once."""
     every = [PlannedRun(code, "run", repeat) for code in policies for repeat in range(runs)]
     every += [PlannedRun("none", "control", repeat) for repeat in range(control_runs)]
     return Counter(every)
 
 
-def some_run(policy: str = "none", kind: str = "run", repeat: int = 0, **more: object) -> SweepRun:
+def some_run(policy="none", kind="run", repeat=0, **more):
     """A run as a sweep might record it."""
     given = {
         "position": 0,
@@ -107,7 +92,7 @@ def some_run(policy: str = "none", kind: str = "run", repeat: int = 0, **more: o
     return SweepRun(policy=policy, kind=kind, repeat=repeat, **given)  # type: ignore[arg-type]
 
 
-def some_setup(**more: object) -> SweepSetup:
+def some_setup(**more):
     """A setup as a sweep might record it."""
     searched = SweepInput(
         "r.fa", "aa", "bb", 1000, 2, 500, 10, 50, 20, ("forward", "reverse"), 3, 400, 24

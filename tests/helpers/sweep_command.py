@@ -1,23 +1,17 @@
 """The command ``sweep`` as tests give it, and what it is given."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
-
-import pytest
 
 from helpers.sequences import random_bases, reverse_complement
 from helpers.sweeps import read_sweep
 from mummergpu.cli.main import main
 from mummergpu.studies.combinations import differing_policies
-from mummergpu.studies.records import Sweep
 
 ALL = differing_policies("cpu")
 """All policies that differ on the processor."""
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder):
     """Write a reference of two records, and reads of both strands."""
     some = random.Random(11)
     records = [random_bases(some, 1500) for _ in range(2)]
@@ -31,13 +25,13 @@ def write_files(folder: Path) -> None:
     (folder / "none.fa").write_text("")
 
 
-def swept(words: str, folder: Path) -> Sweep:
+def swept(words, folder):
     """Sweep with the processor; return what was recorded."""
     assert main(["sweep", "-C", "-o", str(folder), *words.split()]) == 0
     return read_sweep(folder)
 
 
-def error_of(words: str, code: int, capfd: pytest.CaptureFixture[str]) -> str:
+def error_of(words, code, capfd):
     """Return the message of a command that fails; it is one line, and all that is said."""
     capfd.readouterr()
     assert main(["sweep", *words.split()]) == code

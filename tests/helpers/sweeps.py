@@ -3,10 +3,8 @@
 `write_sweep` writes them with the functions that write real ones.
 """
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +13,6 @@ from mummergpu.studies.records import (
     RUNS_FILE,
     SETUP_FILE,
     KernelRecord,
-    StudySetup,
     Sweep,
     SweepInput,
     SweepMachine,
@@ -76,7 +73,7 @@ SetupTimes = Callable[[str], Mapping[str, float]]
 """The seconds of each stage under a code."""
 
 
-def product_of(base: float, effects: Mapping[str, float], code: str) -> float:
+def product_of(base, effects, code):
     """Return a time that each policy, or each two that are both on, multiplies by its factor."""
     letters = set("" if code == "none" else code)
     for names, factor in effects.items():
@@ -85,14 +82,7 @@ def product_of(base: float, effects: Mapping[str, float], code: str) -> float:
     return base
 
 
-def make_setup(
-    codes: Sequence[str],
-    machine: SweepMachine = PROCESSOR,
-    runs: int = 1,
-    control_runs: int = 0,
-    profile: bool = False,
-    **changes: object,
-) -> SweepSetup:
+def make_setup(codes, machine=PROCESSOR, runs=1, control_runs=0, profile=False, **changes):
     """Return a setup; further words change its input, such as ``name``."""
     searched = replace(INPUT, **changes)  # type: ignore[arg-type]
     return SweepSetup(
@@ -108,27 +98,20 @@ def make_setup(
     )
 
 
-def make_run(
-    position: int,
-    code: str,
-    seconds: Mapping[str, float],
-    kind: str = "run",
-    repeat: int = 0,
-    kernels: Mapping[str, KernelRecord] | None = None,
-) -> SweepRun:
+def make_run(position, code, seconds, kind="run", repeat=0, kernels=None):
     bytes_moved = {"trees": 150_000_000, "to_device": 12_000_000, "from_device": 9_000_000}
     return SweepRun(
         position, code, kind, repeat, dict(seconds), dict(kernels or {}), bytes_moved, "d", 77, 99
     )
 
 
-def plain_sweep(codes: Sequence[str], times: SetupTimes) -> Sweep:
+def plain_sweep(codes, times):
     """Return a sweep with one run of each code."""
     runs = tuple(make_run(position, code, times(code)) for position, code in enumerate(codes))
     return Sweep(Path("nowhere"), make_setup(codes), runs)
 
 
-def gpu_stages(code: str, noise: float) -> dict[str, float]:
+def gpu_stages(code, noise):
     """Return the stage times of a device on which some policies matter."""
     match = {"m": 0.78, "T": 0.93, "t": 1.12, "Tm": 1.15, "n": 1.04, "Q": 0.98}
     printing = {"m": 1.05, "t": 1.3, "T": 0.95, "n": 0.97}
@@ -144,7 +127,7 @@ def gpu_stages(code: str, noise: float) -> dict[str, float]:
     return {"build": 1.9, "order": 0.2, "flatten": 0.03} | seconds
 
 
-def gpu_kernels(code: str, seconds: Mapping[str, float], profile: bool) -> dict[str, KernelRecord]:
+def gpu_kernels(code, seconds, profile):
     registers = {"match_kernel": 38, "count_mems": 58, "write_mems": 60, "order_rows": 30}
     shares = {"match_kernel": 1.0, "count_mems": 0.6, "write_mems": 0.4, "order_rows": 1.0}
     stages = {"match_kernel": "match", "order_rows": "ordering"}
@@ -164,7 +147,7 @@ def gpu_kernels(code: str, seconds: Mapping[str, float], profile: bool) -> dict[
     return kernels
 
 
-def gpu_sweep_runs(codes: Sequence[str], runs: int, controls: int, profile: bool) -> list[SweepRun]:
+def gpu_sweep_runs(codes, runs, controls, profile):
     """Return the runs of a GPU's sweep, with noise of about one percent, in a shuffled order."""
     some = random.Random(7)
     plan = [("run", code, repeat) for code in codes for repeat in range(runs)]
@@ -179,7 +162,7 @@ def gpu_sweep_runs(codes: Sequence[str], runs: int, controls: int, profile: bool
     return made
 
 
-def cpu_sweep_runs(codes: Sequence[str], runs: int, controls: int) -> list[SweepRun]:
+def cpu_sweep_runs(codes, runs, controls):
     """Return the runs of a processor's sweep."""
     some = random.Random(8)
     plan = [("run", code, repeat) for code in codes for repeat in range(runs)]
@@ -202,7 +185,7 @@ def cpu_sweep_runs(codes: Sequence[str], runs: int, controls: int) -> list[Sweep
     return made
 
 
-def write_sweep(folder: Path, setup: SweepSetup, runs: Sequence[SweepRun]) -> Path:
+def write_sweep(folder, setup, runs):
     """Write the two files of a sweep; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SETUP_FILE).write_text(setup_text(setup))
@@ -210,32 +193,23 @@ def write_sweep(folder: Path, setup: SweepSetup, runs: Sequence[SweepRun]) -> Pa
     return folder
 
 
-def write_gpu_sweep(
-    folder: Path,
-    codes: Sequence[str] = ALL_CODES,
-    runs: int = 3,
-    controls: int = 6,
-    profile: bool = True,
-    **changes: object,
-) -> Path:
+def write_gpu_sweep(folder, codes=ALL_CODES, runs=3, controls=6, profile=True, **changes):
     setup = make_setup(codes, GPU, runs, controls, profile, **changes)
     return write_sweep(folder, setup, gpu_sweep_runs(codes, runs, controls, profile))
 
 
-def write_cpu_sweep(
-    folder: Path, runs: int = 3, controls: int = 6, codes: Sequence[str] = CPU_CODES
-) -> Path:
+def write_cpu_sweep(folder, runs=3, controls=6, codes=CPU_CODES):
     setup = make_setup(codes, PROCESSOR, runs, controls)
     return write_sweep(folder, setup, cpu_sweep_runs(codes, runs, controls))
 
 
-def read_sweep(folder: Path) -> Sweep:
+def read_sweep(folder):
     """Read the folder of a sweep of trees."""
     study = read_study(folder)
     assert isinstance(study, Sweep)
     return study
 
 
-def read_setup(folder: Path) -> StudySetup:
+def read_setup(folder):
     """Read what the runs of a sweep have in common."""
     return setup_and_subject(folder)[0]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helpers.in_memory import Row, columns_of, letters_of, named_queries, offsets_of
-from mummergpu.cuda.device import Device
+from helpers.in_memory import columns_of, letters_of, named_queries, offsets_of
 from mummergpu.cuda.resident_matches import DeviceMems
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import DeviceText
@@ -23,6 +20,9 @@ from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
+
+if TYPE_CHECKING:
+    from mummergpu.input.blocks.queries import QueryBlock
 
 STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
 BOTH = (Strand.FORWARD, Strand.REVERSE)
@@ -43,41 +43,41 @@ class TextCase:
     block: QueryBlock
     columns: dict[Strand, MemColumns]
 
-    def text(self, style: TextStyle) -> bytes:
+    def text(self, style):
         """The text of the host."""
         pieces = MummerFormatter(self.reference, style).format_block(self.block, self.columns)
         return b"".join(piece.tobytes() for piece in pieces)
 
 
-def named_reference(names: Sequence[bytes], lengths: Sequence[int]) -> Reference:
+def named_reference(names, lengths):
     starts = np.concatenate(([0], np.cumsum(np.add(lengths, 1))[:-1])).astype(np.int64)
     # One byte in the place of all bases, which the text does not depend on.
     codes = np.broadcast_to(np.zeros(1, dtype=np.uint8), (int(sum(lengths)) + len(lengths) - 1,))
     return Reference("r.fa", codes, starts, np.array(lengths, dtype=np.int64), tuple(names))
 
 
-def named_block(names: Sequence[bytes], lengths: Sequence[int]) -> QueryBlock:
+def named_block(names, lengths):
     offsets = np.cumsum([0, *lengths], dtype=np.int64)
     return replace(named_queries((name, b"") for name in names), offsets=offsets)
 
 
-def with_names(block: QueryBlock, names: Sequence[bytes]) -> QueryBlock:
+def with_names(block, names):
     """The same queries with names."""
     return replace(block, names=letters_of(names), name_offsets=offsets_of(names))
 
 
-def awkward_names(count: int) -> list[bytes]:
+def awkward_names(count):
     """Names of any length, none and long ones among them."""
     lengths = (4, 0, 1, 17, 300, 6)
     return [(b"name_%d_" % number * 80)[: lengths[number % 6]] for number in range(count)]
 
 
-def awkwardly_named(block: QueryBlock) -> QueryBlock:
+def awkwardly_named(block):
     """The same queries with names of any length."""
     return with_names(block, awkward_names(block.query_count))
 
 
-def _random_case(seed: int) -> TextCase:
+def _random_case(seed):
     random = np.random.default_rng(seed)
     record_count = (1, 2, 7, 300)[seed % 4]
     lengths = random.choice([0, 1, 9, 2000], record_count).tolist()
@@ -87,7 +87,7 @@ def _random_case(seed: int) -> TextCase:
     query_lengths = random.choice([0, 1, 30, 70_000], query_count).tolist()
     columns = {}
     for strand in (BOTH, BOTH[:1], BOTH[1:])[seed // 2 % 3]:
-        rows: list[list[Row]] = []
+        rows = []
         for length in query_lengths:
             count = int(random.choice([0, 0, 1, 3, 40])) if length else 0
             query_starts = random.integers(0, max(length, 1), count)
@@ -99,7 +99,7 @@ def _random_case(seed: int) -> TextCase:
     return TextCase(f"random {seed}", reference, block, columns)
 
 
-def many_rows(record_count: int) -> TextCase:
+def many_rows(record_count):
     """Most of 100,000 queries have few rows, and one has very many."""
     random = np.random.default_rng(record_count)
     reference = named_reference([b"r%d" % n for n in range(record_count)], [60_000] * record_count)
@@ -119,7 +119,7 @@ def many_rows(record_count: int) -> TextCase:
     return TextCase("many", reference, block, columns)
 
 
-def _number_case(name: str, record_names: Sequence[bytes]) -> TextCase:
+def _number_case(name, record_names):
     """Each of the awkward numbers in every column."""
     numbers = AWKWARD_NUMBERS
     largest = 2 * numbers[-1]
@@ -132,9 +132,7 @@ def _number_case(name: str, record_names: Sequence[bytes]) -> TextCase:
     return TextCase(name, reference, named_block([b"q"], [largest]), columns)
 
 
-def _simple_case(
-    name: str, record_names: Sequence[bytes], query_names: Sequence[bytes], rows_of_query: int
-) -> TextCase:
+def _simple_case(name, record_names, query_names, rows_of_query):
     reference = named_reference(record_names, [1000] * len(record_names))
     rows = [
         [(row, (row + query) % reference.codes.size, 7 + row) for row in range(rows_of_query)]
@@ -144,7 +142,7 @@ def _simple_case(
     return TextCase(name, reference, named_block(query_names, [500] * len(query_names)), columns)
 
 
-def _text_cases() -> list[TextCase]:
+def _text_cases():
     # A line of up to 4,080 bytes is put together in shared memory.
     near = [b"n" * length for length in (*range(4058, 4084), 1500, 1500, 1500, 5000, 9000, 3)]
     return [
@@ -165,9 +163,7 @@ def _text_cases() -> list[TextCase]:
 TEXT_CASES = _text_cases()
 
 
-def searched(
-    backend: KmerCudaBackend, block: QueryBlock, columns: Mapping[Strand, MemColumns]
-) -> tuple[KmerStreamSearcher, dict[Strand, DeviceMems]]:
+def searched(backend, block, columns):
     """A searcher that has a block and any columns on the device, as if it had found them."""
     program = backend._program(KMER_PROGRAM)
     searcher = backend._searchers[0]
@@ -185,13 +181,7 @@ def searched(
     return searcher, found
 
 
-def text_of_device(
-    device: Device,
-    cache: Any,
-    formatter: MummerFormatter,
-    block: QueryBlock,
-    columns: Mapping[Strand, MemColumns],
-) -> bytes:
+def text_of_device(device, cache, formatter, block, columns):
     """The text that a device makes of any columns."""
     backend = KmerCudaBackend(device, cache, Stats(), lambda line: None)
     row_format = formatter.row_format()

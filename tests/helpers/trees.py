@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from helpers.decoded_trees import NodeColumns, decode_nodes
-from mummergpu.index.tree.flatten import FlatTree, flatten_tree, order_nodes
+from helpers.decoded_trees import decode_nodes
+from mummergpu.index.tree.flatten import flatten_tree, order_nodes
 from mummergpu.index.tree.layout import LEAF_FLAG, NO_NODE, ROOT, Layout
 from mummergpu.index.tree.ukkonen import grow_tree
 from mummergpu.sequence.codes import BREAK, encode
@@ -58,7 +58,7 @@ TEXTS = {
 }
 
 
-def flags_of(layout: Layout) -> tuple[bool, bool, bool, bool]:
+def flags_of(layout):
     """The flags of the policies that make a layout."""
     return (
         layout.merged_tree,
@@ -68,22 +68,22 @@ def flags_of(layout: Layout) -> tuple[bool, bool, bool, bool]:
     )
 
 
-def layout_id(layout: Layout) -> str:
+def layout_id(layout):
     flags = zip("mrtn", flags_of(layout), strict=True)
     letters = "".join(letter for letter, on in flags if on) or "none"
     return f"{letters}-wide" if layout.wide else letters
 
 
-def page_codes_of(text: str) -> np.ndarray:
+def page_codes_of(text):
     return np.append(encode(text.encode()), np.uint8(BREAK))
 
 
-def flat_tree_of(codes: np.ndarray, layout: Layout, base_before: int = BREAK) -> FlatTree:
+def flat_tree_of(codes, layout, base_before=BREAK):
     grown = grow_tree(codes)
     return flatten_tree(grown, order_nodes(grown, layout.node_reordering), layout, base_before)
 
 
-def path_ends(codes: np.ndarray) -> np.ndarray:
+def path_ends(codes):
     """For each position, that of the next break, its own if it is one."""
     positions = np.where(codes == BREAK, np.arange(codes.size), codes.size)
     return np.minimum.accumulate(positions[::-1])[::-1]
@@ -92,7 +92,7 @@ def path_ends(codes: np.ndarray) -> np.ndarray:
 class Fingerprints:
     """Tells whether two pieces of a text are equal, for many pairs at once."""
 
-    def __init__(self, codes: np.ndarray) -> None:
+    def __init__(self, codes):
         random = np.random.default_rng(7)
         values = random.integers(1, 1 << 63, 8, dtype=np.uint64)
         factors = np.full(codes.size + 1, random.integers(1 << 62, dtype=np.uint64) * 2 + 1)
@@ -102,19 +102,19 @@ class Fingerprints:
         terms = values[codes] * self.powers[:-1]
         self.sums = np.concatenate((np.zeros(1, np.uint64), np.add.accumulate(terms)))
 
-    def equal(self, one: np.ndarray, other: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    def equal(self, one, other, lengths):
         one_sum = self.sums[one + lengths] - self.sums[one]
         other_sum = self.sums[other + lengths] - self.sums[other]
         return one_sum * self.powers[other] == other_sum * self.powers[one]
 
 
-def numbered(columns: NodeColumns) -> dict[str, np.ndarray]:
+def numbered(columns):
     """The columns with addresses replaced by numbers in the tree's order; -1 for no node."""
     number_of = np.full(int(columns.addresses.max()) + 1, -2, dtype=np.int64)
     number_of[columns.addresses] = np.arange(columns.addresses.size)
     assert number_of[ROOT] == 0
 
-    def optional(addresses: np.ndarray) -> np.ndarray:
+    def optional(addresses):
         return np.where(addresses == NO_NODE, -1, number_of[addresses])
 
     return {
@@ -131,7 +131,7 @@ def numbered(columns: NodeColumns) -> dict[str, np.ndarray]:
     }
 
 
-def check_tree(tree: FlatTree, codes: np.ndarray, base_before: int = BREAK) -> None:
+def check_tree(tree, codes, base_before=BREAK):
     """Hold a flat tree against what a suffix tree is; vectorised, for any size."""
     columns = decode_nodes(tree)
     assert np.unique(columns.addresses).size == tree.node_count
@@ -147,7 +147,7 @@ def check_tree(tree: FlatTree, codes: np.ndarray, base_before: int = BREAK) -> N
     check_suffix_links(nodes, codes)
 
 
-def check_leaves(nodes: dict[str, np.ndarray], codes: np.ndarray, base_before: int) -> None:
+def check_leaves(nodes, codes, base_before):
     """Each suffix that begins with a base is one leaf, and its path ends at the next break."""
     leaf = nodes["is_leaf"]
     suffixes = nodes["leaf_ids"][leaf]
@@ -160,7 +160,7 @@ def check_leaves(nodes: dict[str, np.ndarray], codes: np.ndarray, base_before: i
     assert not nodes["flags"][~leaf].any()
 
 
-def check_edges(nodes: dict[str, np.ndarray], codes: np.ndarray) -> None:
+def check_edges(nodes, codes):
     """Each path is that of the parent and the label of the edge; the root is the start."""
     depths, parents = nodes["string_depths"].astype(np.int64), nodes["parents"]
     starts, ends = nodes["edge_starts"].astype(np.int64), nodes["edge_ends"].astype(np.int64)
@@ -180,7 +180,7 @@ def check_edges(nodes: dict[str, np.ndarray], codes: np.ndarray) -> None:
     assert same.all(), "a path does not begin with that of its parent"
 
 
-def check_children(nodes: dict[str, np.ndarray], codes: np.ndarray) -> None:
+def check_children(nodes, codes):
     """Children and parents name each other; chains hold what ends at the same node."""
     children, next_leaves = nodes["children"], nodes["next_leaves"]
     node_count = next_leaves.size
@@ -203,7 +203,7 @@ def check_children(nodes: dict[str, np.ndarray], codes: np.ndarray) -> None:
     assert (branches[inner] >= 2).all(), "an inner node does not branch"
 
 
-def check_suffix_links(nodes: dict[str, np.ndarray], codes: np.ndarray) -> None:
+def check_suffix_links(nodes, codes):
     """A suffix link leads to the node whose path lacks the first base."""
     links, depths = nodes["suffix_links"], nodes["string_depths"].astype(np.int64)
     starts = nodes["edge_ends"].astype(np.int64) - depths
@@ -229,7 +229,7 @@ class NaiveNode:
     children: list[NaiveNode] = field(default_factory=list)
 
 
-def naive_tree(text: str) -> tuple[NaiveNode, list[NaiveNode]]:
+def naive_tree(text):
     """Build a suffix tree from the set of all paths.
 
     Returns the root, and all nodes in the order of their construction: suffix by suffix,
@@ -260,22 +260,22 @@ def naive_tree(text: str) -> tuple[NaiveNode, list[NaiveNode]]:
     return root, constructed
 
 
-def common_prefix(one: str, other: str) -> str:
+def common_prefix(one, other):
     length = 0
     while length < min(len(one), len(other)) and one[length] == other[length]:
         length += 1
     return one[:length]
 
 
-def breadth_then_depth_first(root: NaiveNode) -> list[NaiveNode]:
+def breadth_then_depth_first(root):
     """Level by level while fewer than 16 edges below the root, then subtree by subtree."""
-    order: list[NaiveNode] = []
+    order = []
     level = [root]
     for _ in range(BREADTH_FIRST_EDGES):
         order += level
         last, level = level, [child for node in level for child in node.children]
 
-    def descend(node: NaiveNode) -> None:
+    def descend(node):
         for child in node.children:
             order.append(child)
             descend(child)
@@ -285,7 +285,7 @@ def breadth_then_depth_first(root: NaiveNode) -> list[NaiveNode]:
     return order
 
 
-def names_in_order(tree: FlatTree, text: str) -> list[tuple[str, int | None]]:
+def names_in_order(tree, text):
     """The path of each node of a flat tree, and the suffix of a leaf, in the tree's order."""
     columns = decode_nodes(tree)
     names = []
@@ -296,5 +296,5 @@ def names_in_order(tree: FlatTree, text: str) -> list[tuple[str, int | None]]:
     return names
 
 
-def naive_names(nodes: list[NaiveNode]) -> list[tuple[str, int | None]]:
+def naive_names(nodes):
     return [(node.path, node.suffix) for node in nodes]

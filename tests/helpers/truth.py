@@ -18,7 +18,7 @@ class Read:
     quality: str
 
 
-def parse(text: bytes) -> list[Read]:
+def parse(text):
     lines = text.decode().splitlines()
     reads = []
     for title, bases, plus, quality in zip(*[iter(lines)] * 4, strict=True):
@@ -40,7 +40,7 @@ def parse(text: bytes) -> list[Read]:
     return reads
 
 
-def fragment(records: dict[str, str], read: Read) -> str:
+def fragment(records, read):
     """The bases of the reference that a read says it was read from, in its direction."""
     begin = read.position - 1
     bases = records[read.record][begin : begin + read.span]
@@ -50,7 +50,7 @@ def fragment(records: dict[str, str], read: Read) -> str:
     return reverse_complement(bases)
 
 
-def edit_distance(one: str, other: str) -> int:
+def edit_distance(one, other):
     previous = list(range(len(other) + 1))
     for i, left in enumerate(one, 1):
         row = [i]

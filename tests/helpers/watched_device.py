@@ -1,23 +1,12 @@
 """The host's device for several threads, which tells what is asked of it, and can refuse."""
 
-from __future__ import annotations
-
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from helpers.host_device import (
-    HostBuffer,
-    HostCompiler,
-    HostDevice,
-    HostExportedMemory,
-    HostProgram,
-    HostTexture,
-)
-from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError
-from mummergpu.cuda.program import ProgramSource
+from helpers.host_device import HostBuffer, HostCompiler, HostDevice, HostProgram
+from mummergpu.cuda.device import DeviceMemoryError
 
 _TURN = threading.Lock()
 """Kernels on the host keep the numbers of their threads in variables of the library."""
@@ -26,11 +15,11 @@ _TURN = threading.Lock()
 class WatchedProgram(HostProgram):
     """Runs one kernel at a time, whoever launches it."""
 
-    def __init__(self, library: Path, device: WatchedDevice) -> None:
+    def __init__(self, library, device):
         super().__init__(library)
         self._device = device
 
-    def run(self, kernel: str, blocks: int, threads: int, arguments: Sequence[Argument]) -> None:
+    def run(self, kernel, blocks, threads, arguments):
         self._device.before_launch(kernel)
         with _TURN:
             super().run(kernel, blocks, threads, arguments)
@@ -44,10 +33,10 @@ class WatchedDevice(HostDevice):
     each kernel by the thread that launches it.
     """
 
-    def __init__(self, memory_bytes: int = 1 << 30, resident_blocks: int = 3) -> None:
+    def __init__(self, memory_bytes=1 << 30, resident_blocks=3):
         super().__init__(memory_bytes, resident_blocks)
-        self.refuse: Callable[[int, int], bool] = lambda number, size: False
-        self.before_launch: Callable[[str], None] = lambda kernel: None
+        self.refuse = lambda number, size: False
+        self.before_launch = lambda kernel: None
         self.requests = 0
         self.textures_made = 0
         self.max_users = 0
@@ -55,7 +44,7 @@ class WatchedDevice(HostDevice):
         self._lock = threading.Lock()
 
     @contextmanager
-    def current(self) -> Iterator[None]:
+    def current(self):
         with self._lock:
             self._users += 1
             self.max_users = max(self.max_users, self._users)
@@ -65,30 +54,30 @@ class WatchedDevice(HostDevice):
             with self._lock:
                 self._users -= 1
 
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size):
         self._ask(size)
         buffer = super().allocate(size)
         assert isinstance(buffer, HostBuffer)
         return buffer
 
-    def allocate_exported(self, size: int) -> HostExportedMemory:
+    def allocate_exported(self, size):
         self._ask(size)
         return super().allocate_exported(size)
 
-    def linear_texture(self, address: int, texels: int, texel_bytes: int) -> HostTexture:
+    def linear_texture(self, address, texels, texel_bytes):
         self._ask(0)
         self.textures_made += 1
         return super().linear_texture(address, texels, texel_bytes)
 
-    def array_texture(self, data: AnyArray, width: int, texel_bytes: int) -> HostTexture:
+    def array_texture(self, data, width, texel_bytes):
         self._ask(data.nbytes)
         self.textures_made += 1
         return super().array_texture(data, width, texel_bytes)
 
-    def load(self, cubin: bytes) -> WatchedProgram:
+    def load(self, cubin):
         return WatchedProgram(Path(os.fsdecode(cubin)), self)
 
-    def _ask(self, size: int) -> None:
+    def _ask(self, size):
         with self._lock:
             self.requests += 1
             refused = self.refuse(self.requests, size)
@@ -100,10 +89,10 @@ class WatchedDevice(HostDevice):
 class WatchedCompiler(HostCompiler):
     """Keeps account of what it is asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         super().__init__(folder)
-        self.asked: list[ProgramSource] = []
+        self.asked = []
 
-    def cubin(self, sources: dict[str, str], program: ProgramSource, architecture: str) -> bytes:
+    def cubin(self, sources, program, architecture):
         self.asked.append(program)
         return super().cubin(sources, program, architecture)

@@ -1,7 +1,5 @@
 """Pairs of sequences, and their alignments from end to end."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mummergpu.sequence.codes import MARGIN, with_margins
@@ -20,9 +18,7 @@ ANY_SCORE = -(1 << 50)
 """Less than any alignment scores."""
 
 
-def whole_alignment(
-    query: np.ndarray, reference: np.ndarray, costs: Costs
-) -> tuple[int, list[int]]:
+def whole_alignment(query, reference, costs):
     """The score and the operations of the whole matrix on the processor."""
     columns = reference.size + 1
     scratch = MatrixScratch(
@@ -44,9 +40,7 @@ def whole_alignment(
     return score, operations[:count].tolist()
 
 
-def made_pair(
-    random: np.random.Generator, length: int, letters: int = 4
-) -> tuple[np.ndarray, np.ndarray]:
+def made_pair(random, length, letters=4):
     """Two sequences of which one is a copy of the other with differences, gaps and breaks."""
     reference = random.integers(0, letters, length, dtype=np.uint8)
     query = list(reference)

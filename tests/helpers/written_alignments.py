@@ -1,18 +1,9 @@
 """Writes the alignments of tests through the sinks, and reads them back."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
 import pysam
 
-from helpers.alignments import AlignedReads
-from mummergpu.input.reference import Reference
-from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
+from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.options import ReadGroup, SortOptions
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 from mummergpu.output.sink import ByteSink, writer_of
@@ -23,7 +14,7 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
 
-def pass_through(sink: AlignmentSink[Any], blocks: Iterable[AlignedReads]) -> None:
+def pass_through(sink, blocks):
     """Give blocks to a sink."""
     try:
         for block in blocks:
@@ -33,13 +24,7 @@ def pass_through(sink: AlignmentSink[Any], blocks: Iterable[AlignedReads]) -> No
         sink.close()
 
 
-def write_bam(
-    path: Path,
-    reference: Reference,
-    blocks: Iterable[AlignedReads],
-    group: ReadGroup | None = None,
-    threads: int = 2,
-) -> None:
+def write_bam(path, reference, blocks, group=None, threads=2):
     """Write BAM in the order of the reads."""
     made = AlignmentBam(reference, ReadRows(reference), AlignmentHead(group), "r.fq", 1 << 16)
     stats = Stats()
@@ -48,13 +33,7 @@ def write_bam(
         pass_through(ByteSink(made, emit, stats, BgzfCompressor(), threads), blocks)
 
 
-def write_sorted(
-    path: Path,
-    reference: Reference,
-    blocks: Iterable[AlignedReads],
-    options: SortOptions,
-    group: ReadGroup | None = None,
-) -> SortedBamSink:
+def write_sorted(path, reference, blocks, options, group=None):
     """Write BAM at the end, with an index if it is sorted."""
     order = BY_COORDINATE if options.by_coordinate else UNSORTED
     made = AlignmentBam(
@@ -72,7 +51,7 @@ def write_sorted(
     return sink
 
 
-def rows_of(path: Path) -> list[Any]:
+def rows_of(path):
     """Return the alignments of a file."""
     with pysam.AlignmentFile(str(path), check_sq=False) as file:
         return list(file.fetch(until_eof=True))

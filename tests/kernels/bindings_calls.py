@@ -13,8 +13,7 @@ import pickle
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,12 +25,15 @@ from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.errors import BackendError
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ADDRESS = 1 << 40
 WORK_SECONDS = 0.4
 
 
 @pytest.fixture
-def played() -> Iterator[PlayedDriver]:
+def played():
     made = PlayedDriver()
     yield made
     # Each test gives back what it has taken, and leaves no context current.
@@ -42,7 +44,7 @@ def played() -> Iterator[PlayedDriver]:
 
 
 @pytest.fixture
-def device(played: PlayedDriver) -> Iterator[BindingsDevice]:
+def device(played):
     """A device that is current during the test."""
     made = BindingsDevice(0)
     with made.current():
@@ -50,7 +52,7 @@ def device(played: PlayedDriver) -> Iterator[BindingsDevice]:
     made.close()
 
 
-def test_a_device_says_what_it_is(played: PlayedDriver) -> None:
+def test_a_device_says_what_it_is(played):
     device = BindingsDevice(1)
     assert (device.name, device.architecture) == ("Played 1", "sm_90")
     assert (device.block_threads, device.resident_blocks) == (256, 132 * 8)
@@ -60,7 +62,7 @@ def test_a_device_says_what_it_is(played: PlayedDriver) -> None:
     device.close()
 
 
-def test_the_primary_context_is_retained_and_released_once(played: PlayedDriver) -> None:
+def test_the_primary_context_is_retained_and_released_once(played):
     others = PrimaryContextMemory(0, 8)
     device = BindingsDevice(0)
     assert played.owned["context 0"] == 2
@@ -71,7 +73,7 @@ def test_the_primary_context_is_retained_and_released_once(played: PlayedDriver)
     others.free()
 
 
-def test_statements_may_be_nested_and_leave_what_was_current(played: PlayedDriver) -> None:
+def test_statements_may_be_nested_and_leave_what_was_current(played):
     one, other = BindingsDevice(0), BindingsDevice(1)
     played.make_others_current()
     with one.current():
@@ -86,7 +88,7 @@ def test_statements_may_be_nested_and_leave_what_was_current(played: PlayedDrive
     played.forget()
 
 
-def test_bytes_go_to_the_device_and_back(played: PlayedDriver, device: BindingsDevice) -> None:
+def test_bytes_go_to_the_device_and_back(played, device):
     stream, buffer = device.new_stream(), device.allocate(800)
     assert buffer.size == 800
     sent = np.arange(100, dtype=np.int64)
@@ -111,9 +113,7 @@ def test_bytes_go_to_the_device_and_back(played: PlayedDriver, device: BindingsD
     stream.free()
 
 
-def test_arguments_are_packed_as_the_kernel_reads_them(
-    played: PlayedDriver, device: BindingsDevice
-) -> None:
+def test_arguments_are_packed_as_the_kernel_reads_them(played, device):
     stream, program = device.new_stream(), device.load(b"image")
     for turn in range(3):
         arguments = (ADDRESS, np.uint32(turn), np.uint32(7), np.int64(9), np.uint32(3), 11)
@@ -127,13 +127,13 @@ def test_arguments_are_packed_as_the_kernel_reads_them(
     stream.free()
 
 
-def test_threads_launch_one_kernel_at_once(played: PlayedDriver) -> None:
+def test_threads_launch_one_kernel_at_once(played):
     device = BindingsDevice(0)
     meeting = threading.Barrier(4, timeout=60)
     with device.current():
         program = device.load(b"image")
 
-    def work(number: int) -> None:
+    def work(number):
         with device.current():
             stream = device.new_stream()
             meeting.wait()
@@ -153,9 +153,7 @@ def test_threads_launch_one_kernel_at_once(played: PlayedDriver) -> None:
     device.close()
 
 
-def test_marks_that_are_gone_leave_their_events_to_others(
-    played: PlayedDriver, device: BindingsDevice
-) -> None:
+def test_marks_that_are_gone_leave_their_events_to_others(played, device):
     stream = device.new_stream()
     before, after = stream.mark(), stream.mark()
     assert after.milliseconds_since(before) == 1.0
@@ -173,7 +171,7 @@ def test_marks_that_are_gone_leave_their_events_to_others(
     assert "events" not in played.owned
 
 
-def test_pinned_memory_lives_as_long_as_its_last_array(played: PlayedDriver) -> None:
+def test_pinned_memory_lives_as_long_as_its_last_array(played):
     device = BindingsDevice(0)
     with device.current():
         numbers = device.pinned(6, np.int32)
@@ -189,7 +187,7 @@ def test_pinned_memory_lives_as_long_as_its_last_array(played: PlayedDriver) -> 
     device.close()
 
 
-def test_programs_go_with_their_last_user_or_with_the_device(played: PlayedDriver) -> None:
+def test_programs_go_with_their_last_user_or_with_the_device(played):
     device = BindingsDevice(0)
     with device.current():
         kept, dropped = device.load(b"one"), device.load(b"other")
@@ -205,7 +203,7 @@ def test_programs_go_with_their_last_user_or_with_the_device(played: PlayedDrive
     assert played.calls[-1] == "cuDevicePrimaryCtxRelease"
 
 
-def test_everything_is_given_back_in_the_end_whatever_is_forgotten(played: PlayedDriver) -> None:
+def test_everything_is_given_back_in_the_end_whatever_is_forgotten(played):
     device = BindingsDevice(0)
     with device.current():
         stream, buffer = device.new_stream(), device.allocate(10)
@@ -221,7 +219,7 @@ def test_everything_is_given_back_in_the_end_whatever_is_forgotten(played: Playe
     played.forget()
 
 
-def test_what_outlives_the_device_is_not_given_back(played: PlayedDriver) -> None:
+def test_what_outlives_the_device_is_not_given_back(played):
     """Its address may be somebody else's by then."""
     device = BindingsDevice(0)
     with device.current():
@@ -236,9 +234,7 @@ def test_what_outlives_the_device_is_not_given_back(played: PlayedDriver) -> Non
     played.forget()
 
 
-def test_resources_are_those_that_the_driver_tells(
-    played: PlayedDriver, device: BindingsDevice
-) -> None:
+def test_resources_are_those_that_the_driver_tells(played, device):
     found = device.load(b"image").resources("search")
     assert (found.registers, found.local_bytes, found.shared_bytes) == (44, 43, 41)
     # 65536 registers are enough for 5 of 8 blocks of 256 threads.
@@ -246,13 +242,11 @@ def test_resources_are_those_that_the_driver_tells(
 
 
 @pytest.mark.parametrize("asleep", [False, True])
-def test_a_thread_that_waits_for_the_device_lets_others_work(
-    played: PlayedDriver, device: BindingsDevice, asleep: bool
-) -> None:
+def test_a_thread_that_waits_for_the_device_lets_others_work(played, device, asleep):
     stream, ends = device.new_stream(), list[float]()
     played.work_for(int(1000 * WORK_SECONDS))
 
-    def wait() -> None:
+    def wait():
         with device.current():
             stream.sleep_until_done() if asleep else stream.synchronize()
         ends.append(time.perf_counter())
@@ -294,9 +288,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_an_error_of_the_driver_is_an_error_of_the_backend(
-    played: PlayedDriver, device: BindingsDevice, name: str
-) -> None:
+def test_an_error_of_the_driver_is_an_error_of_the_backend(played, device, name):
     stream = device.new_stream()
     played.fail("ILLEGAL_ADDRESS", name)
     expected = f"the device failed: {name} failed: what 700 means"
@@ -308,7 +300,7 @@ def test_an_error_of_the_driver_is_an_error_of_the_backend(
     stream.free()
 
 
-def test_too_little_memory_is_no_failure(played: PlayedDriver, device: BindingsDevice) -> None:
+def test_too_little_memory_is_no_failure(played, device):
     played.fail("OUT_OF_MEMORY", "cuMemAlloc", "cuMemHostAlloc")
     with pytest.raises(DeviceMemoryError, match="77 bytes"):
         device.allocate(77)
@@ -322,7 +314,7 @@ def test_too_little_memory_is_no_failure(played: PlayedDriver, device: BindingsD
         device.pinned(1, np.uint8)
 
 
-def test_a_device_that_fails_lets_everything_else_be_given_back(played: PlayedDriver) -> None:
+def test_a_device_that_fails_lets_everything_else_be_given_back(played):
     device = BindingsDevice(0)
     with pytest.raises(BackendError, match="what 700 means"):
         with device.current():
@@ -338,7 +330,7 @@ def test_a_device_that_fails_lets_everything_else_be_given_back(played: PlayedDr
     played.forget()
 
 
-def test_a_context_that_cannot_be_made_current_is_an_error(played: PlayedDriver) -> None:
+def test_a_context_that_cannot_be_made_current_is_an_error(played):
     device = BindingsDevice(0)
     with device.current():
         buffer = device.allocate(1)
@@ -354,23 +346,21 @@ def test_a_context_that_cannot_be_made_current_is_an_error(played: PlayedDriver)
 
 
 @pytest.mark.parametrize("name", ["cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain"])
-def test_a_device_that_cannot_be_opened_is_an_error(played: PlayedDriver, name: str) -> None:
+def test_a_device_that_cannot_be_opened_is_an_error(played, name):
     played.fail("NO_DEVICE", name)
     with pytest.raises(BackendError) as caught:
         BindingsDevice(0)
     assert caught.value.message == f"device 0: the driver answers: {name} failed: what 100 means"
 
 
-def test_a_number_of_no_device_is_an_error(played: PlayedDriver) -> None:
+def test_a_number_of_no_device_is_an_error(played):
     for number in (-1, 2):
         with pytest.raises(BackendError, match=f"there is no device {number}; the driver finds 2"):
             BindingsDevice(number)
 
 
-def test_a_device_that_no_kernel_runs_on_is_released(
-    played: PlayedDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(capability: tuple[int, int]) -> str:
+def test_a_device_that_no_kernel_runs_on_is_released(played, monkeypatch):
+    def refuse(capability):
         raise BackendError("cuda", "too old")
 
     monkeypatch.setattr("mummergpu.cuda.cuda_device.choose_architecture", refuse)
@@ -378,13 +368,13 @@ def test_a_device_that_no_kernel_runs_on_is_released(
         BindingsDevice(0)
 
 
-def test_errors_that_the_bindings_do_not_know(played: PlayedDriver) -> None:
+def test_errors_that_the_bindings_do_not_know(played):
     """The driver may be newer than the bindings, and have a code or lack a function."""
 
-    def fail() -> tuple[Any, ...]:
+    def fail():
         return (7777,)
 
-    def missing() -> tuple[Any, ...]:
+    def missing():
         raise RuntimeError('Function "cuMissing" not found\nand more')
 
     played.fail("INVALID_VALUE", "cuGetErrorString")
@@ -395,7 +385,7 @@ def test_errors_that_the_bindings_do_not_know(played: PlayedDriver) -> None:
 
 
 @pytest.fixture
-def others(played: PlayedDriver) -> Iterator[PlayedDriver]:
+def others(played):
     """The driver, while a context of somebody else is current, and stays so."""
     played.make_others_current()
     yield played
@@ -404,7 +394,7 @@ def others(played: PlayedDriver) -> Iterator[PlayedDriver]:
     played.forget()
 
 
-def test_exported_memory_retains_the_context_until_it_is_freed(others: PlayedDriver) -> None:
+def test_exported_memory_retains_the_context_until_it_is_freed(others):
     one, other = PrimaryContextMemory(0, 80), PrimaryContextMemory(1, 8)
     assert (one.size, one.device_number, other.device_number) == (80, 0, 1)
     assert others.owned["memory"] == 2
@@ -417,7 +407,7 @@ def test_exported_memory_retains_the_context_until_it_is_freed(others: PlayedDri
     assert not {call for call in others.calls if "Reset" in call or "CtxDestroy" in call}
 
 
-def test_exported_memory_is_copied_out_from_any_thread(others: PlayedDriver) -> None:
+def test_exported_memory_is_copied_out_from_any_thread(others):
     memory = PrimaryContextMemory(0, 80)
     ctypes.memmove(memory.address, np.arange(10).ctypes.data, 80)
     found = np.zeros(10, dtype=np.int64)
@@ -433,7 +423,7 @@ def test_exported_memory_is_copied_out_from_any_thread(others: PlayedDriver) -> 
     assert repr(array).endswith("of 10 int64 on GPU 0>")
 
 
-def test_exported_memory_outlives_the_device(others: PlayedDriver) -> None:
+def test_exported_memory_outlives_the_device(others):
     device = BindingsDevice(1)
     with device.current():
         memory = device.allocate_exported(80)
@@ -454,16 +444,14 @@ def test_exported_memory_outlives_the_device(others: PlayedDriver) -> None:
         ("NO_DEVICE", "cuInit", BackendError),
     ],
 )
-def test_exported_memory_that_cannot_be_had_leaves_nothing(
-    others: PlayedDriver, code: str, name: str, kind: type[Exception]
-) -> None:
+def test_exported_memory_that_cannot_be_had_leaves_nothing(others, code, name, kind):
     others.fail(code, name)
     with pytest.raises(kind):
         PrimaryContextMemory(0, 80)
     assert others.owned == {}
 
 
-def test_a_device_that_has_failed_raises_no_error_when_memory_goes(others: PlayedDriver) -> None:
+def test_a_device_that_has_failed_raises_no_error_when_memory_goes(others):
     memory = PrimaryContextMemory(0, 80)
     others.fail("LAUNCH_FAILED", "cuMemFree", "cuDevicePrimaryCtxRelease")
     del memory
@@ -472,9 +460,7 @@ def test_a_device_that_has_failed_raises_no_error_when_memory_goes(others: Playe
     others.make_others_current()
 
 
-def test_a_forked_process_leaves_the_memory_to_its_parent(
-    others: PlayedDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forked_process_leaves_the_memory_to_its_parent(others, monkeypatch):
     memory = PrimaryContextMemory(0, 80)
     before = list(others.calls)
     parent = os.getpid()

@@ -4,11 +4,8 @@ A program of its own, as `bindings_calls.py` is; it is given the folder of compi
 with 1 if the backends differ, or something is not given back.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-from typing import Any
 
 from helpers.both_backends import differences, kmer_case, kmer_differences, random_case
 from helpers.device_cases import wrong_columns, wrong_text
@@ -22,12 +19,12 @@ from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
 
 
-def main() -> int:
+def main():
     # Threads run one after the other on the host: a block of several would wait for itself.
     cuda_device.BLOCK_THREADS = 1  # type: ignore[misc]
     played = PlayedDriver()
     device = BindingsDevice(0)
-    cache: Any = HostCompiler(Path(sys.argv[1]))
+    cache = HostCompiler(Path(sys.argv[1]))
     found = []
     # Each kind of memory and texture is read by one of these policies.
     for code in ("m", "QRTmrtn", "QT"):

@@ -1,20 +1,17 @@
 """What the tests share that run the kernels' own source on the host: a compiler, without which
 there is nothing to run, and a machine whose GPU is the host's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from helpers.host_device import HostDevice
 from helpers.host_libraries import host_compiler, library_of, prune
-from helpers.opened_backends import OpenedTables, OpenedTrees, OpenTables, OpenTrees, close_all
-from helpers.played_machine import SOUND, Machine, Output, write_files
+from helpers.opened_backends import OpenedTables, OpenedTrees, close_all
+from helpers.played_machine import SOUND, Machine, write_files
 from helpers.requirements import program_of
 from helpers.watched_device import WatchedCompiler, WatchedDevice
 
@@ -31,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="session")
-def cxx() -> str:
+def cxx():
     """The compiler: $CXX, or g++."""
     name = host_compiler()
     program_of(name, "CXX", "Debian: apt-get install g++")
@@ -39,7 +36,7 @@ def cxx() -> str:
 
 
 @pytest.fixture(scope="session")
-def sanitizing(cxx: str) -> dict[str, str]:
+def sanitizing(cxx):
     """The environment of a program whose kernels are sanitized.
 
     The sanitizers' runtime must be the first library of a process.
@@ -59,36 +56,36 @@ def sanitizing(cxx: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def library_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library_folder(pytestconfig, tmp_path_factory):
     """Where compiled kernels are kept, also for later runs if pytest may keep anything."""
     kept = getattr(pytestconfig, "cache", None)
     if kept is None:
         return tmp_path_factory.mktemp("kernels")
-    folder: Path = kept.mkdir("host-libraries")
+    folder = kept.mkdir("host-libraries")
     prune(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
-def driver_library(cxx: str, library_folder: Path) -> Path:
+def driver_library(cxx, library_folder):
     """The driver that is played; without the name of the real one, which others look for."""
     options = ["-std=c++17", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
     return library_of(library_folder, "driver", HERE / "played_driver.cpp", [], options)
 
 
 @pytest.fixture(scope="module")
-def compiler(cxx: str, library_folder: Path) -> WatchedCompiler:
+def compiler(cxx, library_folder):
     return WatchedCompiler(library_folder)
 
 
 @pytest.fixture
-def cache(compiler: WatchedCompiler) -> WatchedCompiler:
+def cache(compiler):
     """What `helpers.device_cases` compiles with."""
     return compiler
 
 
 @pytest.fixture
-def devices() -> Iterator[list[HostDevice]]:
+def devices():
     """What `helpers.device_cases` tries: a block of threads, some, or more than there are items."""
     made = [HostDevice(1 << 32, blocks) for blocks in (1, 3, 100_000)]
     yield made
@@ -96,24 +93,18 @@ def devices() -> Iterator[list[HostDevice]]:
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
+def small_blocks(monkeypatch):
     """Lets plans be small; returns a limit of memory with 57,600 bytes for each block."""
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     return 2 * STREAMS * 300 * plan.WORK_BYTES_PER_BASE
 
 
 @pytest.fixture
-def opened_trees(compiler: WatchedCompiler) -> Iterator[OpenTrees]:
+def opened_trees(compiler):
     """Opens backends of trees, and closes them: then nothing may be left on their devices."""
-    every: list[OpenedTrees] = []
+    every = []
 
-    def open_backend(
-        code: str = "m",
-        device: WatchedDevice | None = None,
-        memory: int | None = None,
-        profile: bool = False,
-        threads: int = 1,
-    ) -> OpenedTrees:
+    def open_backend(code="m", device=None, memory=None, profile=False, threads=1):
         given = WatchedDevice() if device is None else device
         stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
         backend = TreeCudaBackend(
@@ -129,13 +120,11 @@ def opened_trees(compiler: WatchedCompiler) -> Iterator[OpenTrees]:
 
 
 @pytest.fixture
-def opened_tables(compiler: WatchedCompiler) -> Iterator[OpenTables]:
+def opened_tables(compiler):
     """Opens backends of tables, and closes them: then nothing may be left on their devices."""
-    every: list[OpenedTables] = []
+    every = []
 
-    def open_backend(
-        device: WatchedDevice | None = None, memory: int | None = None, threads: int = 1
-    ) -> OpenedTables:
+    def open_backend(device=None, memory=None, threads=1):
         given = WatchedDevice() if device is None else device
         stats, notices = Stats(), list[str]()
         backend = KmerCudaBackend(
@@ -149,7 +138,7 @@ def opened_tables(compiler: WatchedCompiler) -> Iterator[OpenTables]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     """The folder of the files of `write_files`."""
     folder = tmp_path_factory.mktemp("files")
     write_files(folder)
@@ -157,7 +146,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def machine(compiler: WatchedCompiler, files: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(compiler, files, monkeypatch):
     """A machine with one sound GPU, on which the working folder has the files."""
     monkeypatch.chdir(files)
     made = Machine(monkeypatch)
@@ -170,7 +159,7 @@ def machine(compiler: WatchedCompiler, files: Path, monkeypatch: pytest.MonkeyPa
         setattr(played, kind, made.opener(library))
         monkeypatch.setitem(sys.modules, played.__name__, played)
 
-    def cache(folder: Path | None, notice: Callable[[str], None]) -> WatchedCompiler:
+    def cache(folder, notice):
         made.folders.append(folder)
         return compiler
 
@@ -179,10 +168,10 @@ def machine(compiler: WatchedCompiler, files: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
-def output(capfdbinary: pytest.CaptureFixture[bytes]) -> Output:
+def output(capfdbinary):
     """Runs the command; returns what it wrote to standard output and error."""
 
-    def run(*words: str) -> tuple[bytes, str]:
+    def run(*words):
         code = main(words)
         out, err = capfdbinary.readouterr()
         assert code == 0, err

@@ -4,8 +4,6 @@ A program of its own, as `sanitized_search.py` is; it is given a folder. With ``
 is one record shorter than the kernels are told.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -17,13 +15,13 @@ from mummergpu.studies.gathers import DEVICE_KERNELS, RECORD_BYTES, device_gathe
 class ShortDevice(HostDevice):
     """Gives less memory than it is asked for."""
 
-    def allocate(self, size: int) -> HostBuffer:
+    def allocate(self, size):
         buffer = super().allocate(size if size < RECORD_BYTES else size - RECORD_BYTES)
         assert isinstance(buffer, HostBuffer)
         return buffer
 
 
-def main() -> int:
+def main():
     compiler = HostCompiler(Path(sys.argv[1]), (*SANITIZERS, UNOPTIMISED))
     if "--short" in sys.argv:
         device_gathers(ShortDevice(), compiler, 40 * RECORD_BYTES, 1)  # type: ignore[arg-type]

@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,13 +24,9 @@ from sanitized_search import PLENTY, ExactWorkspace
 
 from mummergpu.cuda import stream_worker
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerPage
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.output.bytes.texts import TextArray
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 # `sanitized_search` has put their folder on the path.
@@ -67,19 +62,17 @@ MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 """For short buffers: each of them is full to its last byte with one of these cases."""
 
 
-def find(
-    backend: KmerCudaBackend, block: QueryBlock, strands: Sequence[Strand] = STRANDS
-) -> dict[Strand, MemColumns]:
+def find(backend, block, strands=STRANDS):
     found = backend.find_mems(block, strands, ANY)
     assert found is not None
     return found
 
 
-def joined(pieces: Iterable[TextArray]) -> bytes:
+def joined(pieces):
     return b"".join(piece.tobytes() for piece in pieces)
 
 
-def check_texts(compiler: HostCompiler) -> list[str]:
+def check_texts(compiler):
     """Make the text of every case in some styles; return what is wrong."""
     wrong = []
     for number, case in enumerate(TEXT_CASES):
@@ -92,7 +85,7 @@ def check_texts(compiler: HostCompiler) -> list[str]:
     return wrong
 
 
-def check_columns(compiler: HostCompiler) -> list[str]:
+def check_columns(compiler):
     """Leave the columns of every case on the device; return what is wrong."""
     wrong = []
     for number, case in enumerate(TEXT_CASES):
@@ -108,9 +101,7 @@ def check_columns(compiler: HostCompiler) -> list[str]:
     return wrong
 
 
-def check(
-    case: SearchCase, pages: list[KmerPage], compiler: HostCompiler, blocks: int
-) -> tuple[int, list[str]]:
+def check(case, pages, compiler, blocks):
     """Search both strands of a case, whole and in halves; return the matches and what is wrong."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, blocks)
@@ -144,7 +135,7 @@ def check(
     return found, wrong
 
 
-def check_all(compiler: HostCompiler) -> int:
+def check_all(compiler):
     """Search every case with k-mers of several lengths."""
     searches = found = longest = farthest = max_pages = 0
     wrong = []
@@ -172,7 +163,7 @@ def check_all(compiler: HostCompiler) -> int:
     return 1 if wrong else 0
 
 
-def try_short_buffer(buffer: str, compiler: HostCompiler) -> bool:
+def try_short_buffer(buffer, compiler):
     """Tell whether a buffer is noticed that is a byte too small, by some case; in a child."""
     for case, kmer_length in ((SINGLE, 3), (HEAVY, 1), (FULL, 1), (MANY, 1)):
         step = 2 if case.minimum_length > kmer_length else 1
@@ -195,7 +186,7 @@ def try_short_buffer(buffer: str, compiler: HostCompiler) -> bool:
     return False
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--short", action="store_true")

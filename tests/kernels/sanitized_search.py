@@ -27,11 +27,10 @@ from helpers.host_device import (
     HostDevice,
     everything_given_back,
 )
-from helpers.search_cases import ANY, CASES, STRANDS, SearchCase, rows_of
+from helpers.search_cases import ANY, CASES, STRANDS, rows_of
 
 from mummergpu.cuda import stream_worker
 from mummergpu.cuda.stream_worker import Workspace
-from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.matching.tree.cuda import TreeCudaBackend
@@ -51,7 +50,7 @@ class ExactWorkspace(Workspace):
     short: str | None = None
     was_short = False
 
-    def buffer(self, name: str, size: int) -> int:
+    def buffer(self, name, size):
         if name == self.short:
             ExactWorkspace.was_short = True
             size -= 1
@@ -61,23 +60,23 @@ class ExactWorkspace(Workspace):
         return super().buffer(name, size)
 
 
-def choice_of(name: str) -> tuple[Policy, bool]:
+def choice_of(name):
     """A policy, and whether nodes are wide, by their letters."""
     return Policy.from_code(name.removesuffix("W") or NO_POLICY), name.endswith("W")
 
 
-def cases_for(policy: Policy, wide: bool) -> list[SearchCase]:
+def cases_for(policy, wide):
     """The cases that a policy is tried on."""
     most = MOST_STRIPS[wide] if policy.two_dimensional_tree else PLENTY
     return [case for case in CASES if len(case.page_plan) <= most]
 
 
-def check_policies(names: list[str], compiler: HostCompiler) -> list[str]:
+def check_policies(names, compiler):
     """Search under each policy, and print how many matches were found; return what was wrong."""
     found, wrong = dict.fromkeys(names, 0), []
     choices = {name: choice_of(name) for name in names}
     for case in CASES:
-        pages: dict[Layout, list[TreePage]] = {}
+        pages = {}
         for number, (name, (policy, wide)) in enumerate(choices.items()):
             if case not in cases_for(policy, wide):
                 continue
@@ -93,9 +92,7 @@ def check_policies(names: list[str], compiler: HostCompiler) -> list[str]:
     return wrong
 
 
-def check(
-    case: SearchCase, pages: list[TreePage], policy: Policy, compiler: HostCompiler, threads: int
-) -> tuple[int, list[str]]:
+def check(case, pages, policy, compiler, threads):
     """Search both strands of a case under a policy."""
     found, wrong = 0, []
     device = HostDevice(PLENTY, threads)
@@ -115,7 +112,7 @@ def check(
     return found, wrong
 
 
-def compile_all(names: list[str], compiler: HostCompiler) -> None:
+def compile_all(names, compiler):
     """Compile what the policies need, on all processors that are there for us."""
     wanted = {tree_program(*choice_of(name), False) for name in names}
     sharing = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -123,7 +120,7 @@ def compile_all(names: list[str], compiler: HostCompiler) -> None:
         list(pool.map(partial(compiler.cubin, {}, architecture="host"), wanted))
 
 
-def overflow(folder: Path) -> int:
+def overflow(folder):
     """Add one to the largest number."""
     source = folder / "overflow.cpp"
     source.write_text('extern "C" int more(int number) { return number + 1; }\n')
@@ -133,7 +130,7 @@ def overflow(folder: Path) -> int:
     return int(ctypes.CDLL(str(library)).more((1 << 31) - 1))
 
 
-def main() -> int:
+def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("policies", nargs="*")

@@ -1,7 +1,5 @@
 """NVIDIA's own bindings, with a driver that is played: what no driver for tests in Python shows."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -9,15 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.watched_device import WatchedCompiler
 
 HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
-def environment(
-    nvrtc: None, driver_library: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, str]:
+def environment(nvrtc, driver_library, tmp_path_factory):
     """The environment of a program for which the played driver is the driver."""
     folder = tmp_path_factory.mktemp("driver")
     folder.joinpath("libcuda.so.1").symlink_to(driver_library)
@@ -29,21 +24,19 @@ def environment(
     }
 
 
-def run(environment: dict[str, str], *words: str) -> str:
+def run(environment, *words):
     command = [sys.executable, "-W", "error", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_calls_reach_the_driver_as_they_are_meant(environment: dict[str, str]) -> None:
+def test_calls_reach_the_driver_as_they_are_meant(environment):
     words = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
     told = run(environment, *words, str(HERE / "bindings_calls.py"))
     assert re.search(r"^4\d passed in", told, re.MULTILINE), told
 
 
-def test_searches_find_the_same_matches(
-    environment: dict[str, str], compiler: WatchedCompiler, library_folder: Path
-) -> None:
+def test_searches_find_the_same_matches(environment, compiler, library_folder):
     found = run(environment, str(HERE / "bindings_search.py"), str(library_folder))
     assert found == "the backends agree\n"

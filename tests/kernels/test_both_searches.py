@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from helpers.host_device import HostDevice
@@ -25,6 +24,9 @@ from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.matching.backends.cuda_streams import STREAMS
 from mummergpu.matching.kmer import cuda as kmer_cuda
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Search(NamedTuple):
@@ -41,7 +43,7 @@ class Search(NamedTuple):
 
 
 @pytest.fixture(params=["tables", "m", "QRT", "QRTmrt"])
-def search(request: pytest.FixtureRequest) -> Search:
+def search(request):
     """The k-mer search, or that of the trees of a policy."""
     if request.param == "tables":
         opened = request.getfixturevalue("opened_tables")
@@ -50,7 +52,7 @@ def search(request: pytest.FixtureRequest) -> Search:
     return Search(opened, "trees", "match_kernel", "match_kernel", 15, 2000, 30_000)
 
 
-def test_what_is_planned_is_told(search: Search, small_blocks: int) -> None:
+def test_what_is_planned_is_told(search, small_blocks):
     given = search.open(device=WatchedDevice(2 << 30), memory=small_blocks)
     assert given.notices == [
         "device host (sm_90) through host, 2.0 GiB free; 3 blocks of 300 bases at once"
@@ -61,7 +63,7 @@ def test_what_is_planned_is_told(search: Search, small_blocks: int) -> None:
 
 
 @pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_blocks_that_do_not_fit_are_halved(search: Search, small_blocks: int, who: str) -> None:
+def test_blocks_that_do_not_fit_are_halved(search, small_blocks, who):
     given = search.open(memory=small_blocks if who == "the plan" else None)
     given.load_pages(REPEATS)
     if who == "the device":
@@ -77,9 +79,7 @@ def test_blocks_that_do_not_fit_are_halved(search: Search, small_blocks: int, wh
 
 
 @pytest.mark.parametrize("who", ["the plan", "the device"])
-def test_a_single_query_that_does_not_fit_is_an_error(
-    search: Search, small_blocks: int, who: str
-) -> None:
+def test_a_single_query_that_does_not_fit_is_an_error(search, small_blocks, who):
     given = search.open(memory=small_blocks if who == "the plan" else None)
     given.load_pages(REPEATS)
     if who == "the device":
@@ -92,7 +92,7 @@ def test_a_single_query_that_does_not_fit_is_an_error(
     assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD), "no searcher is lost"
 
 
-def test_any_request_may_be_refused_and_no_match_is_lost(search: Search) -> None:
+def test_any_request_may_be_refused_and_no_match_is_lost(search):
     given = search.open()
     given.load_pages(GENOME)
     block = GENOME.block()
@@ -114,7 +114,7 @@ def test_any_request_may_be_refused_and_no_match_is_lost(search: Search) -> None
     assert given.device.refusals == requests
 
 
-def test_pages_that_do_not_fit_are_an_error_and_leave_nothing(search: Search) -> None:
+def test_pages_that_do_not_fit_are_an_error_and_leave_nothing(search):
     given = search.open()
     with refused(given.device, lambda number, size: False):
         given.load_pages(GENOME)
@@ -137,9 +137,7 @@ def test_pages_that_do_not_fit_are_an_error_and_leave_nothing(search: Search) ->
 
 @pytest.mark.parametrize("halving", [False, True], ids=["whole", "in halves"])
 @pytest.mark.parametrize("page_size", [ONE_PAGE, 120])
-def test_more_matches_than_there_may_be_are_none(
-    search: Search, small_blocks: int, page_size: int, halving: bool
-) -> None:
+def test_more_matches_than_there_may_be_are_none(search, small_blocks, page_size, halving):
     case = SearchCase("repeats", REPEATS.records, REPEATS.queries, 5, page_size)
     given = search.open(memory=small_blocks if halving else None)
     given.load_pages(case)
@@ -152,7 +150,7 @@ def test_more_matches_than_there_may_be_are_none(
     assert bool(given.halved) == halving
 
 
-def test_blocks_are_halved_beside_each_other(search: Search, small_blocks: int) -> None:
+def test_blocks_are_halved_beside_each_other(search, small_blocks):
     given = search.open(memory=small_blocks)
     given.load_pages(REPEATS)
     parts = [REPEATS.queries[: 1 + number % 8] for number in range(12)]
@@ -162,13 +160,13 @@ def test_blocks_are_halved_beside_each_other(search: Search, small_blocks: int) 
     assert given.halved
 
 
-def test_as_many_blocks_are_under_way_as_there_are_streams(search: Search) -> None:
+def test_as_many_blocks_are_under_way_as_there_are_streams(search):
     given = search.open()
     case = SearchCase("one page", GENOME.records, GENOME.queries, 6)
     given.load_pages(case)
     meeting = threading.Barrier(STREAMS, timeout=60)
 
-    def before_launch(kernel: str) -> None:
+    def before_launch(kernel):
         if kernel == search.first_kernel:
             meeting.wait()
 
@@ -182,14 +180,14 @@ def test_as_many_blocks_are_under_way_as_there_are_streams(search: Search) -> No
     assert len(given.device.streams) == 1 + STREAMS
 
 
-def test_pages_go_through_pinned_pieces(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_go_through_pinned_pieces(search, monkeypatch):
     monkeypatch.setattr(pinned_staging, "PIECE_BYTES", 100)
     monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", 1)
     monkeypatch.setattr(pinned_staging, "LEAST_BYTES", 1)
     monkeypatch.setattr(kmer_cuda, "UPLOAD_BASES", 256)
-    pinned: list[int] = []
+    pinned = []
 
-    def pinned_by(device: WatchedDevice, count: int, dtype: Any) -> Any:
+    def pinned_by(device, count, dtype):
         pinned.append(count)
         return HostDevice.pinned(device, count, dtype)
 

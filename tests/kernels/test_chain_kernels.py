@@ -1,15 +1,10 @@
 """The kernels of chains, run on the host: the scores, paths and posteriors of the processor."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.chain_cases import *  # noqa: F403
-from helpers.chain_cases import WIDE, OpenChains
+from helpers.chain_cases import WIDE
 from helpers.hidden_models import symbol_block
 from helpers.host_device import HostCompiler, HostDevice, everything_given_back
 
@@ -20,11 +15,11 @@ from mummergpu.runtime.stats import Stats
 
 
 @pytest.fixture
-def open_chains(cxx: str, library_folder: Path) -> OpenChains:
+def open_chains(cxx, library_folder):
     @contextmanager
-    def opened(double: bool, stats: Stats) -> Iterator[DeviceChains]:
+    def opened(double, stats):
         device = HostDevice()
-        cache: Any = HostCompiler(library_folder)
+        cache = HostCompiler(library_folder)
         chains = DeviceChains(device, cache, 1 << 26, stats, double)
         yield chains
         chains.close()
@@ -34,8 +29,8 @@ def open_chains(cxx: str, library_folder: Path) -> OpenChains:
     return opened
 
 
-def test_what_no_block_has_room_for_is_the_processor_s(cxx: str, library_folder: Path) -> None:
-    cache: Any = HostCompiler(library_folder)
+def test_what_no_block_has_room_for_is_the_processor_s(cxx, library_folder):
+    cache = HostCompiler(library_folder)
     device = HostDevice()
     device.shared_bytes = 2 << 10
     chains = DeviceChains(device, cache, 1 << 26, Stats(), False)

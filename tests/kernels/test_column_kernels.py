@@ -1,9 +1,7 @@
 """The kernels that leave columns on the device, on the host, beside the host's own table."""
 
-from __future__ import annotations
-
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import fields
 from itertools import pairwise
 
@@ -17,20 +15,18 @@ from helpers.kmer_cases import KMER_CASES, tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
 from helpers.text_cases import TEXT_CASES, TextCase
-from helpers.watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedDevice
 
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.strand import Strand
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
 
 
-def test_columns_are_numbered_after_those_before(compiler: WatchedCompiler) -> None:
+def test_columns_are_numbered_after_those_before(compiler):
     case = TEXT_CASES[2]
     expected = columns_of_host(case)
     expected["query"] = expected["query"] + np.uint32(70_000)
@@ -47,13 +43,11 @@ Open = Callable[..., OpenedBackend[KmerCudaBackend]]
 
 
 @pytest.fixture
-def opened(compiler: WatchedCompiler) -> Iterator[Open]:
+def opened(compiler):
     """Opens backends with a case loaded; closes them."""
-    every: list[OpenedBackend[KmerCudaBackend]] = []
+    every = []
 
-    def open_backend(
-        case: SearchCase, memory: int | None = None, kmer_length: int = 1
-    ) -> OpenedBackend[KmerCudaBackend]:
+    def open_backend(case, memory=None, kmer_length=1):
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
         backend = KmerCudaBackend(
             device, compiler, stats, notices.append, memory, closes_device=True
@@ -70,18 +64,13 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     assert not any(one.device.shared for one in every)
 
 
-def expected_columns(
-    given: OpenedBackend[KmerCudaBackend],
-    case: SearchCase,
-    block: QueryBlock,
-    strands: Sequence[Strand] = STRANDS,
-) -> dict[str, np.ndarray]:
+def expected_columns(given, case, block, strands=STRANDS):
     mems = given.backend.find_mems(block, strands, ANY)
     assert mems is not None
     return columns_of_host(TextCase("", reference_of(case.records), block, mems))
 
 
-def in_parts(block: QueryBlock, *ends: int) -> list[QueryBlock]:
+def in_parts(block, *ends):
     bounds = [0, *ends, block.query_count]
     return [block.part(begin, end) for begin, end in pairwise(bounds)]
 
@@ -89,7 +78,7 @@ def in_parts(block: QueryBlock, *ends: int) -> list[QueryBlock]:
 @pytest.mark.parametrize(
     "case", [one for one in KMER_CASES if one.page_size == ONE_PAGE], ids=lambda case: case.name
 )
-def test_a_search_leaves_what_it_would_return(opened: Open, case: SearchCase) -> None:
+def test_a_search_leaves_what_it_would_return(opened, case):
     given, block = opened(case), case.block()
     for strands in (STRANDS, STRANDS[:1], STRANDS[1:]):
         columns = given.backend.find_columns([block], strands)
@@ -98,7 +87,7 @@ def test_a_search_leaves_what_it_would_return(opened: Open, case: SearchCase) ->
 
 
 @pytest.mark.parametrize("ends", [(), (1,), (0, 5, 5, 9), tuple(range(13))])
-def test_blocks_are_joined_in_order(opened: Open, ends: tuple[int, ...]) -> None:
+def test_blocks_are_joined_in_order(opened, ends):
     given, block = opened(WHOLE), WHOLE.block()
     columns = given.backend.find_columns(in_parts(block, *ends), STRANDS)
     assert difference(on_host(columns), expected_columns(given, WHOLE, block)) is None
@@ -106,16 +95,16 @@ def test_blocks_are_joined_in_order(opened: Open, ends: tuple[int, ...]) -> None
     assert len(given.device.shared) == len(fields(columns))
 
 
-def test_without_blocks_there_is_an_offset(opened: Open) -> None:
+def test_without_blocks_there_is_an_offset(opened):
     columns = on_host(opened(WHOLE).backend.find_columns([], STRANDS))
     assert columns["offsets"].tolist() == [0]
     assert all(column.size == 0 for name, column in columns.items() if name != "offsets")
 
 
-def test_the_first_block_decides_nothing_before_it_is_asked_for(opened: Open) -> None:
+def test_the_first_block_decides_nothing_before_it_is_asked_for(opened):
     given, drawn = opened(WHOLE), list[int]()
 
-    def blocks() -> Iterator[QueryBlock]:
+    def blocks():
         for number, part in enumerate(in_parts(WHOLE.block(), 3, 7)):
             assert given.device.launches.count("write_row_offsets") == number
             drawn.append(number)
@@ -125,7 +114,7 @@ def test_the_first_block_decides_nothing_before_it_is_asked_for(opened: Open) ->
     assert drawn == [0, 1, 2]
 
 
-def test_columns_outlive_the_backend(opened: Open) -> None:
+def test_columns_outlive_the_backend(opened):
     given, block = opened(WHOLE), WHOLE.block()
     expected = expected_columns(given, WHOLE, block)
     columns = given.backend.find_columns([block], STRANDS)
@@ -140,7 +129,7 @@ def test_columns_outlive_the_backend(opened: Open) -> None:
     assert not given.device.shared
 
 
-def test_pages_decide_whether_columns_are_left(opened: Open) -> None:
+def test_pages_decide_whether_columns_are_left(opened):
     given = opened(WHOLE)
     whole, parts = tables_of(WHOLE, KmerSampling(3)), tables_of(GENOME, KmerSampling(3))
     for pages in (parts, whole, parts[:2], parts[:1]):
@@ -150,7 +139,7 @@ def test_pages_decide_whether_columns_are_left(opened: Open) -> None:
     assert not given.backend.leaves_columns
 
 
-def test_without_room_for_the_records_no_columns_are_left(opened: Open) -> None:
+def test_without_room_for_the_records_no_columns_are_left(opened):
     given = opened(WHOLE)
     pages = tables_of(WHOLE, KmerSampling(3))
     with refused(given.device, lambda number, size: False):
@@ -163,7 +152,7 @@ def test_without_room_for_the_records_no_columns_are_left(opened: Open) -> None:
         assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
 
 
-def test_any_request_may_be_refused_and_nothing_is_lost(opened: Open) -> None:
+def test_any_request_may_be_refused_and_nothing_is_lost(opened):
     """Without room for the work a block is halved; without room for columns there is an error."""
     given, block = opened(WHOLE), WHOLE.block()
     expected = expected_columns(given, WHOLE, block)
@@ -191,7 +180,7 @@ def test_any_request_may_be_refused_and_nothing_is_lost(opened: Open) -> None:
     assert len(given.halved) == requests - errors
 
 
-def test_blocks_that_do_not_fit_are_halved_down_to_a_query(opened: Open, small_blocks: int) -> None:
+def test_blocks_that_do_not_fit_are_halved_down_to_a_query(opened, small_blocks):
     given, block = opened(REPEATS, small_blocks), REPEATS.block()
     columns = given.backend.find_columns([block], STRANDS)
     assert given.halved[0] == 16
@@ -203,14 +192,14 @@ def test_blocks_that_do_not_fit_are_halved_down_to_a_query(opened: Open, small_b
     assert not given.device.shared
 
 
-def test_a_failing_device_leaves_no_columns(opened: Open) -> None:
+def test_a_failing_device_leaves_no_columns(opened):
     given = opened(WHOLE)
     parts = in_parts(WHOLE.block(), 4)
     for kernel in ("write_kmer_mems", "write_match_columns", "write_row_offsets"):
         for number in (1, 2):
             launches = 0
 
-            def fail(name: str, kernel: str = kernel, number: int = number) -> None:
+            def fail(name, kernel=kernel, number=number):
                 nonlocal launches
                 launches += name == kernel
                 if launches == number:
@@ -224,7 +213,7 @@ def test_a_failing_device_leaves_no_columns(opened: Open) -> None:
     assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
 
 
-def test_a_closed_backend_leaves_no_columns(opened: Open) -> None:
+def test_a_closed_backend_leaves_no_columns(opened):
     given = opened(WHOLE)
     given.backend.close()
     with pytest.raises(BackendError, match="the backend is closed"):

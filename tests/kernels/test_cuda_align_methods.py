@@ -1,21 +1,16 @@
 """The methods of ``align`` with ``--backend cuda``, on the host's device: what ``-C`` writes."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 from helpers.host_device import everything_given_back
-from helpers.played_machine import GIB, Machine, Output
+from helpers.played_machine import GIB
 
 from mummergpu.cli.main import main
 
 
 @pytest.mark.parametrize("method", ["wavefront", "streaming"])
-def test_both_backends_write_the_same(
-    machine: Machine, output: Output, method: str, tmp_path: Path
-) -> None:
+def test_both_backends_write_the_same(machine, output, method, tmp_path):
     report = tmp_path / "stats.json"
     words = ["align", "--method", method, "r.fa", "middle.fa", "--format", "paf"]
     ours, _ = output(*words, "--backend", "cuda", "--stats", str(report))
@@ -30,12 +25,8 @@ def test_both_backends_write_the_same(
 
 @pytest.mark.parametrize("words", [[], ["-maxmatch", "-l", "12", "-c", "30"]])
 def test_tiles_on_the_device_are_those_of_the_processor(
-    machine: Machine,
-    output: Output,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    words: list[str],
-) -> None:
+    machine, output, monkeypatch, tmp_path, words
+):
     given = ["align", "r.fa", "long.fa", "--format", "paf", *words]
     expected, _ = output(*given, "-C")
     assert expected.count(b"\n") > 5
@@ -49,9 +40,7 @@ def test_tiles_on_the_device_are_those_of_the_processor(
         assert everything_given_back(machine.devices[-1])
 
 
-def test_without_room_on_the_device_the_processor_aligns_tiles(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_room_on_the_device_the_processor_aligns_tiles(machine, output, monkeypatch):
     given = ["align", "r.fa", "long.fa", "--format", "paf"]
     expected, _ = output(*given, "-C")
     monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.MIN_CELLS", 0)
@@ -61,9 +50,7 @@ def test_without_room_on_the_device_the_processor_aligns_tiles(
     assert everything_given_back(machine.devices[-1])
 
 
-def test_a_matrix_that_is_too_large_for_the_device_is_refused(
-    machine: Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_matrix_that_is_too_large_for_the_device_is_refused(machine, capfd):
     machine.memory_bytes = GIB >> 5
     words = ["r.fa", "long.fa", "--backend", "cuda", "--gpu-memory", "4M"]
     assert main(["align", "-q", "--method", "wavefront", *words]) == 1

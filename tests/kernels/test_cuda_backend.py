@@ -4,24 +4,19 @@ The device is the host's, the kernels are their own source. What the kernels fin
 policy is for `test_host_kernels.py`; here little is searched.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from types import ModuleType
 
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.in_memory import block_of
-from helpers.opened_backends import FORWARD, GENOME, REPEATS, OpenedTrees, OpenTrees
+from helpers.opened_backends import FORWARD, GENOME, REPEATS
 from helpers.search_cases import ANY, STRANDS, find_on, rows_of
-from helpers.watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedDevice
 
 from mummergpu.errors import BackendError
-from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import STREAMS
@@ -33,7 +28,7 @@ from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.runtime.stats import Stats
 
 
-def test_both_strands_are_searched(opened_trees: OpenTrees) -> None:
+def test_both_strands_are_searched(opened_trees):
     given = opened_trees()
     given.load_pages(GENOME)
     for strand in STRANDS:
@@ -42,7 +37,7 @@ def test_both_strands_are_searched(opened_trees: OpenTrees) -> None:
 
 
 @pytest.mark.parametrize("code", ["m", "QRT"])
-def test_a_block_is_sent_once_for_both_strands(opened_trees: OpenTrees, code: str) -> None:
+def test_a_block_is_sent_once_for_both_strands(opened_trees, code):
     given = opened_trees(code)
     given.load_pages(GENOME)
     block = GENOME.block()
@@ -60,7 +55,7 @@ def test_a_block_is_sent_once_for_both_strands(opened_trees: OpenTrees, code: st
     assert all(len(columns) in (1, 2) for columns in found)
 
 
-def test_more_matches_on_both_strands_than_there_may_be_are_none(opened_trees: OpenTrees) -> None:
+def test_more_matches_on_both_strands_than_there_may_be_are_none(opened_trees):
     given = opened_trees()
     given.load_pages(GENOME)
     counts = [sum(map(len, GENOME.expected(strand))) for strand in STRANDS]
@@ -69,11 +64,11 @@ def test_more_matches_on_both_strands_than_there_may_be_are_none(opened_trees: O
     assert given.backend.find_mems(GENOME.block(), STRANDS, counts[0]) is None
 
 
-def groups_of(pages: Sequence[TreePage]) -> list[Sequence[TreePage]]:
+def groups_of(pages):
     return [pages[:2], pages[2:3], pages[3:], pages[-1:], pages]
 
 
-def test_groups_of_pages_take_each_others_place(opened_trees: OpenTrees) -> None:
+def test_groups_of_pages_take_each_others_place(opened_trees):
     given = opened_trees()
     pages = GENOME.pages(Layout.of(given.policy))
     assert len(pages) >= 5
@@ -99,7 +94,7 @@ def test_groups_of_pages_take_each_others_place(opened_trees: OpenTrees) -> None
     assert given.find(block) == GENOME.expected(FORWARD)
 
 
-def test_each_format_is_compiled_once(opened_trees: OpenTrees, compiler: WatchedCompiler) -> None:
+def test_each_format_is_compiled_once(opened_trees, compiler):
     given = opened_trees()
     before = len(compiler.asked)
     for wide in (False, True, False, True):
@@ -110,7 +105,7 @@ def test_each_format_is_compiled_once(opened_trees: OpenTrees, compiler: Watched
     assert given.stats.stages["kernels_compiled"].count == 2
 
 
-def test_closing_gives_everything_back(opened_trees: OpenTrees) -> None:
+def test_closing_gives_everything_back(opened_trees):
     for searches in range(3):
         given = opened_trees("QRTmrt")
         for _ in range(searches):
@@ -120,7 +115,7 @@ def test_closing_gives_everything_back(opened_trees: OpenTrees) -> None:
         assert everything_given_back(given.device)
 
 
-def test_a_device_that_is_borrowed_stays_open(compiler: WatchedCompiler) -> None:
+def test_a_device_that_is_borrowed_stays_open(compiler):
     device, policy = WatchedDevice(), Policy.from_code("m")
     for _ in range(2):
         backend = TreeCudaBackend(device, compiler, policy, Stats(), lambda line: None)
@@ -131,12 +126,12 @@ def test_a_device_that_is_borrowed_stays_open(compiler: WatchedCompiler) -> None
         assert not device.closed and not device.buffers and not device.streams
 
 
-def test_closing_waits_for_the_searches_under_way(opened_trees: OpenTrees) -> None:
+def test_closing_waits_for_the_searches_under_way(opened_trees):
     given = opened_trees()
     given.load_pages(GENOME)
     begun, go_on = threading.Event(), threading.Event()
 
-    def before_launch(kernel: str) -> None:
+    def before_launch(kernel):
         begun.set()
         assert go_on.wait(60)
 
@@ -155,12 +150,12 @@ def test_closing_waits_for_the_searches_under_way(opened_trees: OpenTrees) -> No
     assert everything_given_back(given.device)
 
 
-def test_searches_that_wait_for_a_stream_end_with_the_backend(opened_trees: OpenTrees) -> None:
+def test_searches_that_wait_for_a_stream_end_with_the_backend(opened_trees):
     given = opened_trees()
     given.load_pages(GENOME)
     begun, go_on = threading.Semaphore(0), threading.Event()
 
-    def before_launch(kernel: str) -> None:
+    def before_launch(kernel):
         begun.release()
         assert go_on.wait(60)
 
@@ -182,7 +177,7 @@ def test_searches_that_wait_for_a_stream_end_with_the_backend(opened_trees: Open
     assert everything_given_back(given.device)
 
 
-def test_a_search_after_the_end_is_an_error(opened_trees: OpenTrees) -> None:
+def test_a_search_after_the_end_is_an_error(opened_trees):
     given = opened_trees()
     given.load_pages(GENOME)
     given.backend.close()
@@ -196,8 +191,8 @@ def test_a_search_after_the_end_is_an_error(opened_trees: OpenTrees) -> None:
     [("m", 0, 0), ("Q", 0, 1), ("QRT", 3, 1), ("QRTmrt", 2, 1)],
 )
 def test_textures_are_made_for_what_the_policy_says(
-    opened_trees: OpenTrees, small_blocks: int, code: str, resident_textures: int, of_search: int
-) -> None:
+    opened_trees, small_blocks, code, resident_textures, of_search
+):
     given = opened_trees(code, memory=small_blocks)
     given.load_pages(REPEATS)
     held = list(given.device.textures)
@@ -212,11 +207,11 @@ def test_textures_are_made_for_what_the_policy_says(
     assert given.device.textures == held
 
 
-def visits_of(given: OpenedTrees) -> dict[str, int | None]:
+def visits_of(given):
     return {name: kernel.node_visits for name, kernel in given.stats.kernels.items()}
 
 
-def test_node_visits_are_counted_when_asked_for(opened_trees: OpenTrees) -> None:
+def test_node_visits_are_counted_when_asked_for(opened_trees):
     seen = []
     for resident_blocks in (1, 2, 50):
         given = opened_trees("m", WatchedDevice(1 << 30, resident_blocks), profile=True)
@@ -245,7 +240,7 @@ def test_node_visits_are_counted_when_asked_for(opened_trees: OpenTrees) -> None
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_node_visits_are_not_counted_unasked(opened_trees: OpenTrees) -> None:
+def test_node_visits_are_not_counted_unasked(opened_trees):
     given = opened_trees()
     given.load_pages(REPEATS)
     given.find(REPEATS.block())
@@ -253,7 +248,7 @@ def test_node_visits_are_not_counted_unasked(opened_trees: OpenTrees) -> None:
     assert set(visits_of(given).values()) == {None}
 
 
-def test_every_launch_and_byte_is_accounted_for(opened_trees: OpenTrees) -> None:
+def test_every_launch_and_byte_is_accounted_for(opened_trees):
     given = opened_trees()
     given.load_pages(GENOME)
     trees = sum(page.tree.byte_count for page in GENOME.pages(Layout.of(given.policy)))
@@ -286,14 +281,8 @@ def test_every_launch_and_byte_is_accounted_for(opened_trees: OpenTrees) -> None
     ids=["one dimension", "two dimensions"],
 )
 def test_trees_too_large_for_textures_are_an_error(
-    opened_trees: OpenTrees,
-    monkeypatch: pytest.MonkeyPatch,
-    code: str,
-    module: ModuleType,
-    limit: str,
-    value: int,
-    message: str,
-) -> None:
+    opened_trees, monkeypatch, code, module, limit, value, message
+):
     given = opened_trees(code)
     with monkeypatch.context() as patched:
         patched.setattr(module, limit, value)
@@ -304,7 +293,7 @@ def test_trees_too_large_for_textures_are_an_error(
 
 
 @pytest.mark.parametrize("free", [1 << 20, 79 << 20])
-def test_a_device_with_too_little_memory_is_refused(compiler: WatchedCompiler, free: int) -> None:
+def test_a_device_with_too_little_memory_is_refused(compiler, free):
     device = WatchedDevice(free)
     with pytest.raises(BackendError, match="bytes of device memory are too few"):
         TreeCudaBackend(device, compiler, Policy(), Stats(), lambda line: None)

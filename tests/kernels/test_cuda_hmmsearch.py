@@ -1,16 +1,12 @@
 """Searches with profiles with ``--backend cuda``, on the host's device: what ``-C`` writes."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.hmmer import write_input
 from helpers.host_device import everything_given_back
-from helpers.played_machine import NO_DRIVER, SOUND, Machine, Output
-from helpers.watched_device import WatchedDevice
+from helpers.played_machine import NO_DRIVER, SOUND
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -20,16 +16,14 @@ from mummergpu.pipeline import profile_job
 
 @pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
 @pytest.mark.parametrize("words", ["", "--nobias --F1 0.1 --F2 0.01", "--max -E 1e-5"])
-def test_both_backends_write_the_same(
-    machine: Machine, output: Output, tmp_path: Path, verb: str, words: str
-) -> None:
+def test_both_backends_write_the_same(machine, output, tmp_path, verb, words):
     profiles, proteins = write_input(tmp_path)
     given = [verb, str(profiles), str(proteins), "--domtblout", "-", "--acc", *words.split()]
     expected, _ = output(*given, "-C")
     report = tmp_path / "stats.json"
     ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
 
-    def rows(text: bytes) -> list[bytes]:
+    def rows(text):
         return [line for line in text.splitlines() if not line.startswith(b"# ")]
 
     assert rows(ours) == rows(expected) and len(rows(ours)) > 5
@@ -44,9 +38,7 @@ def test_both_backends_write_the_same(
     assert everything_given_back(machine.devices[0])
 
 
-def test_several_passes_and_blocks_write_the_same(
-    machine: Machine, output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_passes_and_blocks_write_the_same(machine, output, tmp_path, monkeypatch):
     profiles, proteins = write_input(tmp_path)
     given = ["hmmsearch", str(profiles), str(proteins), "-t", "2"]
     expected, _ = output(*given, "-C")
@@ -59,9 +51,7 @@ def test_several_passes_and_blocks_write_the_same(
     assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
 
 
-def test_auto_takes_a_device_where_there_is_much_to_do(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_takes_a_device_where_there_is_much_to_do(machine, tmp_path, monkeypatch):
     monkeypatch.setattr("mummergpu.cuda.driver.driver_facts", lambda: SOUND.driver)
     _, proteins = write_input(tmp_path)
     expected = mummergpu.hmmsearch(tmp_path / "cut.hmm", proteins, backend="cpu")
@@ -74,20 +64,16 @@ def test_auto_takes_a_device_where_there_is_much_to_do(
         assert list(found) == list(expected)
 
 
-def test_without_a_driver_the_search_says_so(
-    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_driver_the_search_says_so(machine, tmp_path, capfd):
     machine.looks(NO_DRIVER)
     words = ["hmmsearch", *map(str, write_input(tmp_path)), "--backend", "cuda"]
     assert main(words) == 1
     assert "backend 'cuda'" in capfd.readouterr().err
 
 
-def test_a_device_that_fails_ends_the_search_and_nothing_is_left(
-    machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def prepare(device: WatchedDevice) -> None:
-        def before_launch(kernel: str) -> None:
+def test_a_device_that_fails_ends_the_search_and_nothing_is_left(machine, tmp_path, capfd):
+    def prepare(device):
+        def before_launch(kernel):
             if kernel == "score_paths":
                 raise BackendError("cuda", "the device failed: played")
 

@@ -3,27 +3,18 @@
 The kernels find the candidates of reads, and keep those that may matter.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from helpers.host_device import everything_given_back
-from helpers.played_machine import Machine, Output
 from helpers.read_pairs import write_pairs, write_repeats
 
 import mummergpu
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import (
-    NUMBERS,
-    RESCUE_ROWS,
-    Candidates,
-    FoundCandidates,
-)
+from mummergpu.mapping.candidates.candidates import NUMBERS, RESCUE_ROWS, Candidates
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
@@ -34,7 +25,7 @@ from mummergpu.viterbi.recurrence.model import Costs
 KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
 
 
-def rows(text: bytes) -> list[bytes]:
+def rows(text):
     """The lines of SAM but for those that name the command."""
     return [line for line in text.splitlines() if not line.startswith(b"@PG")]
 
@@ -43,9 +34,7 @@ def rows(text: bytes) -> list[bytes]:
     "words", [[], ["--insert-size", "220,50"], ["-a"], ["--seed-length", "20"]]
 )
 @pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
-def test_both_backends_write_the_same_from_repeats(
-    machine: Machine, output: Output, tmp_path: Path, words: list[str], reads: list[str]
-) -> None:
+def test_both_backends_write_the_same_from_repeats(machine, output, tmp_path, words, reads):
     write_repeats(Path(), 60)
     report = tmp_path / "stats.json"
     given = ["map", *words, "r.fa", *reads]
@@ -56,9 +45,7 @@ def test_both_backends_write_the_same_from_repeats(
     assert everything_given_back(machine.devices[0])
 
 
-def test_reads_of_several_lengths_begin_anywhere_in_a_block(
-    machine: Machine, output: Output
-) -> None:
+def test_reads_of_several_lengths_begin_anywhere_in_a_block(machine, output):
     """An index that lists all positions lets the processor look up one k-mer in a window."""
     write_repeats(Path(), 60)
     output("index", "-l", "16", "r.fa", "-o", "r.mgi")
@@ -68,9 +55,7 @@ def test_reads_of_several_lengths_begin_anywhere_in_a_block(
 
 
 @pytest.mark.parametrize("given", [{}, {"max_secondary": 3}, {"seed_length": 30}])
-def test_an_index_in_python_takes_the_candidates_of_the_device(
-    machine: Machine, given: dict[str, Any]
-) -> None:
+def test_an_index_in_python_takes_the_candidates_of_the_device(machine, given):
     """Its rows are those of the processor, and it is searched on the device once."""
     write_repeats(Path(), 60)
     with mummergpu.Index.build("r.fa", min_length=16) as index:
@@ -89,7 +74,7 @@ def test_an_index_in_python_takes_the_candidates_of_the_device(
     assert all(map(everything_given_back, machine.devices))
 
 
-def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Output) -> None:
+def test_both_backends_write_the_same_from_pairs(machine, output):
     files = write_pairs(Path(), 240)
     for words in ([files.first, files.second], [files.first]):
         expected, _ = output("map", files.reference, *words, "--backend", "cpu")
@@ -98,16 +83,14 @@ def test_both_backends_write_the_same_from_pairs(machine: Machine, output: Outpu
 
 
 @pytest.mark.parametrize("reads", [["", "ACG"], ["ACGT" * 30, "N" * 80, ""], ["TTTTTTTT"]])
-def test_reads_without_matches(machine: Machine, output: Output, reads: list[str]) -> None:
+def test_reads_without_matches(machine, output, reads):
     Path("few.fa").write_text("".join(f">{n}\n{bases}\n" for n, bases in enumerate(reads)))
     expected, _ = output("map", "r.fa", "few.fa", "--backend", "cpu")
     ours, _ = output("map", "r.fa", "few.fa", "--backend", "cuda")
     assert rows(ours) == rows(expected) and len(rows(ours)) >= len(reads)
 
 
-def test_long_reads_are_searched_in_pieces(
-    machine: Machine, output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_reads_are_searched_in_pieces(machine, output, tmp_path, monkeypatch):
     write_repeats(Path(), 60)
     monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.long_query", 80)
     # No read that is mapped is longer than a piece: the windows of a piece begin with it.
@@ -120,9 +103,7 @@ def test_long_reads_are_searched_in_pieces(
     assert "score_diagonals" not in json.loads(report.read_text())["kernels"]
 
 
-def test_reads_with_many_matches_are_sorted_by_a_block(
-    machine: Machine, output: Output, tmp_path: Path
-) -> None:
+def test_reads_with_many_matches_are_sorted_by_a_block(machine, output, tmp_path):
     write_repeats(Path(), 900)
     report = tmp_path / "stats.json"
     expected, _ = output("map", "r.fa", "1.fq", "--backend", "cpu")
@@ -131,9 +112,7 @@ def test_reads_with_many_matches_are_sorted_by_a_block(
     assert json.loads(report.read_text())["kernels"]["sort_long_reads"]["launches"] > 0
 
 
-def test_blocks_that_do_not_fit_are_cut(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_that_do_not_fit_are_cut(machine, output, monkeypatch):
     write_repeats(Path(), 60)
     expected, _ = output("map", "r.fa", "1.fq", "2.fq", "--backend", "cpu")
     monkeypatch.setattr("mummergpu.matching.backends.cuda_streams.MAX_ROWS", 500)
@@ -141,7 +120,7 @@ def test_blocks_that_do_not_fit_are_cut(
     assert rows(ours) == rows(expected)
     use_matches = KmerStreamSearcher.use_matches
 
-    def refuse_many(*given: Any) -> Any:
+    def refuse_many(*given):
         if given[2].query_count > 80:
             raise DeviceMemoryError("no room")
         return use_matches(*given)
@@ -154,20 +133,18 @@ def test_blocks_that_do_not_fit_are_cut(
 
 
 @pytest.mark.parametrize("words", [[], ["-a"], ["--match", "2", "--mismatch", "3"]])
-def test_candidates_are_those_of_the_processor(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
+def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, words):
     """Number by number: what is chosen might be the same without it."""
     write_repeats(Path(), 45, seed=8)
-    ours: list[FoundCandidates] = []
-    theirs: list[Candidates] = []
+    ours = []
+    theirs = []
     find_on_device, find = DeviceCandidates.find, candidate_search.CandidateFinder.find
 
-    def keep_ours(*given: object) -> FoundCandidates:
+    def keep_ours(*given):
         ours.append(find_on_device(*given))  # type: ignore[arg-type]
         return ours[-1]
 
-    def keep_theirs(*given: object) -> Candidates:
+    def keep_theirs(*given):
         found = find(*given)  # type: ignore[arg-type]
         copies = (array.copy() for array in found)
         theirs.append(Candidates(*copies))

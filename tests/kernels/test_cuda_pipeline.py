@@ -4,32 +4,25 @@ What is played, `helpers/played_machine.py` tells. Everything between the comman
 kernels is real.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import count
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 
 import pytest
 from helpers.host_device import everything_given_back
-from helpers.played_machine import Machine, Output
-from helpers.watched_device import WatchedDevice
 
 from mummergpu.cli.main import main
 from mummergpu.errors import BackendError
 from mummergpu.matching.backends import memory_plan as plan
 
 
-def check(
-    machine: Machine, output: Output, queries: str, words: str, search: str = "tree"
-) -> dict[str, Any]:
+def check(machine, output, queries, words, search="tree"):
     """Run the command on both backends; return the statistics of ``cuda``."""
     given = ["r.fa", queries, "--search", search, *words.split()]
     report = Path("stats.json")
     ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
-    told: dict[str, Any] = json.loads(report.read_text())
+    told = json.loads(report.read_text())
     assert told["settings"]["backend"] == "cuda"
     assert told["counts"]["matches"] > 20
     kernel = "match_kernel" if search == "tree" else "count_kmer_mems"
@@ -57,14 +50,12 @@ def check(
         "-l 40 -b --page-size 50",
     ],
 )
-def test_reads_give_the_same_bytes(machine: Machine, output: Output, words: str) -> None:
+def test_reads_give_the_same_bytes(machine, output, words):
     check(machine, output, "q.fa", words)
 
 
 @pytest.mark.parametrize("words", ["--search kmer", "--search tree", "--page-size 900"])
-def test_an_index_gives_the_same_bytes(
-    machine: Machine, output: Output, words: str, tmp_path: Path
-) -> None:
+def test_an_index_gives_the_same_bytes(machine, output, words, tmp_path):
     index = str(tmp_path / "r.mgi")
     output("index", "r.fa", "-o", index, "-l", "12", *words.split())
     ours, _ = output(index, "q.fa", "-l", "14", "-b", "--backend", "cuda")
@@ -84,9 +75,7 @@ def test_an_index_gives_the_same_bytes(
         ("long.fa", "-l 20 -mum -r -c -t 3"),
     ],
 )
-def test_the_kmer_search_gives_the_same_bytes(
-    machine: Machine, output: Output, queries: str, words: str
-) -> None:
+def test_the_kmer_search_gives_the_same_bytes(machine, output, queries, words):
     check(machine, output, queries, words, "kmer")
 
 
@@ -99,9 +88,7 @@ def test_the_kmer_search_gives_the_same_bytes(
         "-l 30 -b --page-size 50",
     ],
 )
-def test_pages_that_are_searched_in_groups_give_the_same_bytes(
-    machine: Machine, output: Output, words: str
-) -> None:
+def test_pages_that_are_searched_in_groups_give_the_same_bytes(machine, output, words):
     size = "" if "--page-size" in words else " --page-size 700"
     told = check(machine, output, "q.fa", f"{words}{size} --max-memory 1")
     assert told["settings"]["page_groups"] == told["counts"]["pages"] >= 8
@@ -111,23 +98,19 @@ def test_pages_that_are_searched_in_groups_give_the_same_bytes(
     "words",
     ["-l 12 -b", "-l 20 -mum -r -c", "-l 15 -b --page-size 2000", "-l 15 --max-memory 1 -t 3"],
 )
-def test_long_queries_in_pieces_give_the_same_bytes(
-    machine: Machine, output: Output, words: str
-) -> None:
+def test_long_queries_in_pieces_give_the_same_bytes(machine, output, words):
     size = " --page-size 2000" if "--max-memory" in words else ""
     check(machine, output, "long.fa", words + size)
 
 
 @pytest.mark.parametrize("words", ["-l 12 -b -t 3", "-l 15 -mum -b -t 2 --page-size 2000"])
-def test_parts_of_one_query_are_the_work_of_all_threads(
-    machine: Machine, output: Output, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_one_query_are_the_work_of_all_threads(machine, output, words, monkeypatch):
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     memory = 2 * 3 * 1500 * plan.WORK_BYTES_PER_BASE
     launches, meeting = count(), Barrier(2, timeout=60)
 
-    def prepare(device: WatchedDevice) -> None:
-        def before_launch(kernel: str) -> None:
+    def prepare(device):
+        def before_launch(kernel):
             # The second block is not read before all parts of the first have been searched.
             if kernel == "match_kernel" and next(launches) < 2:
                 meeting.wait()
@@ -142,9 +125,7 @@ def test_parts_of_one_query_are_the_work_of_all_threads(
     assert told["kernels"]["match_kernel"]["launches"] == 2 * 2 * parts * pages
 
 
-def test_a_run_that_does_not_fit_the_device_gives_the_same_bytes(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_does_not_fit_the_device_gives_the_same_bytes(machine, output, monkeypatch):
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     memory = 2 * 3 * 434 * plan.WORK_BYTES_PER_BASE
     given = ["r.fa", "q.fa", "-l", "4", "-b", "--page-size", "1000", "--search", "tree"]
@@ -157,11 +138,9 @@ def test_a_run_that_does_not_fit_the_device_gives_the_same_bytes(
     assert everything_given_back(machine.devices[0])
 
 
-def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
-    machine: Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def prepare(device: WatchedDevice) -> None:
-        def before_launch(kernel: str) -> None:
+def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(machine, capfd):
+    def prepare(device):
+        def before_launch(kernel):
             device.refuse = lambda number, size: True
 
         device.before_launch = before_launch
@@ -177,10 +156,8 @@ def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(
     assert everything_given_back(machine.devices[0])
 
 
-def test_a_number_of_no_device_is_an_error(
-    machine: Machine, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def prepare(device: WatchedDevice) -> None:
+def test_a_number_of_no_device_is_an_error(machine, capfd):
+    def prepare(device):
         if machine.numbers[-1] == 7:
             machine.devices.pop()
             raise BackendError("cuda", "there is no device 7; the driver finds 2")

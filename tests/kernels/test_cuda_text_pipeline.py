@@ -1,14 +1,10 @@
 """The whole command where the device makes the text: what ``-C`` writes, always."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 from helpers.host_device import everything_given_back
-from helpers.played_machine import Machine, Output
-from helpers.watched_device import WatchedDevice
 
 from mummergpu.matching.backends import cuda_streams
 from mummergpu.matching.kmer import cuda_consumers
@@ -16,7 +12,7 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_program import TEXT_KERNELS
 
 
-def check_text(machine: Machine, output: Output, *given: str) -> dict[str, int]:
+def check_text(machine, output, *given):
     """Run the k-mer search on both backends; return the launches of the kernels of ``cuda``."""
     report = ["--stats", "stats.json"]
     ours, _ = output(*given, "--search", "kmer", "--backend", "cuda", *report)
@@ -45,9 +41,7 @@ def check_text(machine: Machine, output: Output, *given: str) -> dict[str, int]:
         *("-l 9 -b -t 3 --block-size 300", "-l 9 -b -L -t 2 --block-size 1"),
     ],
 )
-def test_the_device_makes_the_text(
-    machine: Machine, output: Output, reference: str, words: str
-) -> None:
+def test_the_device_makes_the_text(machine, output, reference, words):
     launches = check_text(machine, output, reference, "q.fa", *words.split())
     assert launches["write_text"] == launches["count_text"] > 0
 
@@ -59,22 +53,20 @@ def test_the_device_makes_the_text(
         *("--page-size 900", "--page-size 900 --max-memory 1"),
     ],
 )
-def test_what_needs_columns_gets_columns(machine: Machine, output: Output, words: str) -> None:
+def test_what_needs_columns_gets_columns(machine, output, words):
     launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", *words.split())
     assert launches["count_kmer_mems"] > 0 and launches["count_text"] == 0
 
 
-def test_a_device_that_may_not_make_text_gives_columns(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_that_may_not_make_text_gives_columns(machine, output, monkeypatch):
     monkeypatch.setattr(KmerCudaBackend, "may_make_text", False)
     launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", "-b")
     assert launches["write_kmer_mems"] > 0 and launches["count_text"] == 0
 
 
 def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
-    machine: Machine, output: Output, tmp_path: Path
-) -> None:
+    machine, output, tmp_path
+):
     index = str(tmp_path / "r.mgi")
     output("index", "r.fa", "-o", index, "-l", "12", "--search", "kmer")
     for length in ("12", "14"):
@@ -82,9 +74,7 @@ def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
         assert launches["write_text"] > 0
 
 
-def test_long_queries_have_columns_and_others_text(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_queries_have_columns_and_others_text(machine, output, monkeypatch):
     monkeypatch.setattr(KmerCudaBackend, "long_query", 2000)
     monkeypatch.setattr(KmerCudaBackend, "piece_bases", 1000)
     given = ["r.fa", "long.fa", "-l", "12", "-b", "--search", "kmer", "--block-size", "1"]
@@ -96,9 +86,7 @@ def test_long_queries_have_columns_and_others_text(
 
 
 @pytest.mark.parametrize("limit", ["rows", "bytes", "bytes of nothing"])
-def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
-    machine: Machine, output: Output, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
+def test_a_text_that_is_too_long_is_made_of_smaller_blocks(machine, output, monkeypatch, limit):
     if limit == "rows":
         monkeypatch.setattr(cuda_streams, "MAX_ROWS", 40)
     else:
@@ -111,11 +99,9 @@ def test_a_text_that_is_too_long_is_made_of_smaller_blocks(
     assert told["kernels"]["count_text"]["launches"] > 1
 
 
-def test_a_text_that_does_not_fit_the_device_is_made_in_halves(
-    machine: Machine, output: Output
-) -> None:
-    def prepare(device: WatchedDevice) -> None:
-        def before_launch(kernel: str) -> None:
+def test_a_text_that_does_not_fit_the_device_is_made_in_halves(machine, output):
+    def prepare(device):
+        def before_launch(kernel):
             if kernel == "count_text":
                 device.refuse = lambda number, size: size > 20_000
 

@@ -1,12 +1,10 @@
 """Blocks of bgzf that the host's device makes; zlib deflates in place of nvCOMP."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +13,8 @@ import numpy as np
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.played_deflater import PlayedDeflater, deflated
-from helpers.played_machine import Machine, Output
 from helpers.read_pairs import write_pairs
-from helpers.watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedDevice
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -38,15 +35,13 @@ Open = Callable[..., DeviceBgzfCompressor]
 
 
 @pytest.fixture
-def opened(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+def opened(compiler, monkeypatch):
     """Opens compressors whose chunks are small; in the end nothing is left on their devices."""
     monkeypatch.setattr(device_compression, "BLOCKS_AT_ONCE", BLOCKS)
     monkeypatch.setattr(DeviceBgzfCompressor, "chunk_bytes", BLOCKS * BGZF_BLOCK_BYTES)
-    every: list[tuple[WatchedDevice, DeviceBgzfCompressor | None]] = []
+    every = []
 
-    def open_compressor(
-        deflater: PlayedDeflater | None = None, device: WatchedDevice | None = None
-    ) -> DeviceBgzfCompressor:
+    def open_compressor(deflater=None, device=None):
         device = device or WatchedDevice()
         every.append((device, None))
         program = device.load(compiler.cubin(read_sources(), BGZF_PROGRAM, device.architecture))
@@ -62,13 +57,13 @@ def opened(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Iterat
         assert everything_given_back(device)
 
 
-def text_of(size: int, kind: str) -> bytes:
+def text_of(size, kind):
     if kind == "random":
         return os.urandom(size)
     return bytes(random.Random(size).choices(b"ACGT\n" if kind == "letters" else b"\0", k=size))
 
 
-def blocks_of(packed: bytes) -> list[bytes]:
+def blocks_of(packed):
     """The blocks, by the size that each one tells."""
     found, at = [], 0
     while at < len(packed):
@@ -81,7 +76,7 @@ def blocks_of(packed: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("kind", ["letters", "random", "zeros"])
 @pytest.mark.parametrize("size", SIZES)
-def test_the_blocks_are_those_of_the_processor(opened: Open, size: int, kind: str) -> None:
+def test_the_blocks_are_those_of_the_processor(opened, size, kind):
     """Both are made by zlib, of the same level."""
     text = text_of(size, kind)
     expected = BgzfCompressor()._compress_by_blocks(text)
@@ -90,7 +85,7 @@ def test_the_blocks_are_those_of_the_processor(opened: Open, size: int, kind: st
     assert gzip.decompress(packed) == text
 
 
-def test_parts_are_joined(opened: Open) -> None:
+def test_parts_are_joined(opened):
     text = text_of(BLOCKS * BGZF_BLOCK_BYTES - 5, "letters")
     cuts = [0, 0, 1, 70_000, 70_000, len(text)]
     parts = [np.frombuffer(text[begin:end], dtype=np.uint8) for begin, end in pairwise(cuts)]
@@ -99,7 +94,7 @@ def test_parts_are_joined(opened: Open) -> None:
     assert compressor.end() == BgzfCompressor().end()
 
 
-def test_threads_share_a_compressor(opened: Open) -> None:
+def test_threads_share_a_compressor(opened):
     compressor = opened()
     texts = [text_of(size, "letters") for size in range(1000, 200_000, 4321)]
     with ThreadPoolExecutor(2 * SLOTS) as pool:
@@ -108,7 +103,7 @@ def test_threads_share_a_compressor(opened: Open) -> None:
     assert 1 <= len(compressor._slots) <= SLOTS
 
 
-def test_fewer_slots_where_memory_is_short(opened: Open) -> None:
+def test_fewer_slots_where_memory_is_short(opened):
     one = opened()
     used = sum(buffer.size for slot in one._slots for buffer in slot._buffers)
     compressor = opened(device=WatchedDevice(used * 5 // 2))
@@ -119,7 +114,7 @@ def test_fewer_slots_where_memory_is_short(opened: Open) -> None:
     assert compressor._device.refusals <= 1  # type: ignore[attr-defined]
 
 
-def test_too_little_memory_is_an_error(opened: Open) -> None:
+def test_too_little_memory_is_an_error(opened):
     with pytest.raises(BackendError, match="too little memory is left for compression"):
         opened(device=WatchedDevice(100_000))
 
@@ -132,14 +127,12 @@ def test_too_little_memory_is_an_error(opened: Open) -> None:
         (lambda text: deflated(text)[:-1], "cannot be inflated"),
     ],
 )
-def test_a_library_that_deflates_wrongly_is_refused(
-    opened: Open, deflate: Callable[[bytes], bytes], message: str
-) -> None:
+def test_a_library_that_deflates_wrongly_is_refused(opened, deflate, message):
     with pytest.raises(LibraryError, match=f"nvidia-libnvcomp.*{message}"):
         opened(PlayedDeflater(deflate))
 
 
-def test_a_failure_of_a_block_is_an_error(opened: Open) -> None:
+def test_a_failure_of_a_block_is_an_error(opened):
     deflater = PlayedDeflater()
     compressor = opened(deflater)
     deflater.state = 19
@@ -153,7 +146,7 @@ def test_a_failure_of_a_block_is_an_error(opened: Open) -> None:
 
 
 @pytest.fixture
-def deflater(monkeypatch: pytest.MonkeyPatch) -> PlayedDeflater:
+def deflater(monkeypatch):
     """A library that is installed."""
     played = PlayedDeflater(lambda text: zlib.compress(text, 6)[2:-4])
     monkeypatch.setattr("mummergpu.cuda.nvcomp.load_nvcomp", lambda: played)
@@ -161,9 +154,7 @@ def deflater(monkeypatch: pytest.MonkeyPatch) -> PlayedDeflater:
 
 
 @pytest.mark.parametrize("words", [[], ["--sort"], ["--sort", "--mark-duplicates"]])
-def test_map_writes_the_same_records(
-    machine: Machine, output: Output, deflater: PlayedDeflater, tmp_path: Path, words: list[str]
-) -> None:
+def test_map_writes_the_same_records(machine, output, deflater, tmp_path, words):
     files = write_pairs(Path(), 240)
     given = ["map", files.reference, files.first, files.second, *words, "--backend", "cuda"]
     ours, expected = tmp_path / "ours.bam", tmp_path / "expected.bam"
@@ -178,15 +169,13 @@ def test_map_writes_the_same_records(
         assert everything_given_back(device)
 
 
-def without_command(path: Path) -> bytes:
+def without_command(path):
     """The content of a BAM but for the header's text, which names the command."""
     content = gzip.decompress(path.read_bytes())
     return content[8 + int.from_bytes(content[4:8], "little") :]
 
 
-def test_python_compresses_on_the_device_too(
-    machine: Machine, deflater: PlayedDeflater, tmp_path: Path
-) -> None:
+def test_python_compresses_on_the_device_too(machine, deflater, tmp_path):
     files = write_pairs(Path(), 50)
     path = tmp_path / "x.bam"
     given = {"output": path, "backend": "cuda", "gpu_compression": True}
@@ -198,9 +187,7 @@ def test_python_compresses_on_the_device_too(
         mummergpu.map(files.reference, files.first, **given | {"output": tmp_path / "x.sam"})
 
 
-def test_map_compresses_sam(
-    machine: Machine, output: Output, deflater: PlayedDeflater, tmp_path: Path
-) -> None:
+def test_map_compresses_sam(machine, output, deflater, tmp_path):
     files = write_pairs(Path(), 50)
     path = tmp_path / "x.sam.gz"
     given = ["map", files.reference, files.first, "--backend", "cuda"]
@@ -223,13 +210,7 @@ def test_map_compresses_sam(
         (["-o", "x.bam", "--backend", "cuda"], "nvidia-libnvcomp-cu13 .*: not installed"),
     ],
 )
-def test_what_cannot_be_done_is_an_error(
-    machine: Machine,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    words: list[str],
-    message: str,
-) -> None:
+def test_what_cannot_be_done_is_an_error(machine, capsys, monkeypatch, words, message):
     monkeypatch.setattr("mummergpu.cuda.nvcomp._paths", lambda: iter(["libnvcomp-none.so"]))
     files = write_pairs(Path(), 50)
     assert main(["map", files.reference, files.first, "--gpu-compression", *words]) != 0

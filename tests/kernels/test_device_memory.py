@@ -1,7 +1,5 @@
 """How device memory is divided, and how the buffers of one block of queries come and go."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.host_device import ALIGNMENT, HostDevice
 
@@ -22,7 +20,7 @@ LEAST = 2 * 3 * SMALLEST_BLOCK * WORK_BYTES_PER_BASE
 
 @pytest.mark.parametrize("free", [LEAST, LEAST + 1, 1 * GIB, 5 * GIB, 80 * GIB])
 @pytest.mark.parametrize("streams", [1, 2, 3])
-def test_blocks_and_trees_share_the_memory(free: int, streams: int) -> None:
+def test_blocks_and_trees_share_the_memory(free, streams):
     plan = divide_memory(free, free, streams)
     assert plan.search_bytes == plan.block_bases * WORK_BYTES_PER_BASE
     assert streams * plan.search_bytes + plan.tree_bytes == free
@@ -31,7 +29,7 @@ def test_blocks_and_trees_share_the_memory(free: int, streams: int) -> None:
     assert plan.block_bases == LARGEST_BLOCK or streams * larger > free // 2
 
 
-def test_large_devices_take_the_largest_block_and_leave_the_rest_to_trees() -> None:
+def test_large_devices_take_the_largest_block_and_leave_the_rest_to_trees():
     plan = divide_memory(140 * GIB, None, 3)
     assert plan.block_bases == LARGEST_BLOCK
     assert plan.tree_bytes == int(140 * GIB * FREE_PART) - 3 * LARGEST_BLOCK * WORK_BYTES_PER_BASE
@@ -47,14 +45,12 @@ def test_large_devices_take_the_largest_block_and_leave_the_rest_to_trees() -> N
         (10 * GIB, 80 * GIB, 10 * GIB),
     ],
 )
-def test_no_more_is_taken_than_is_allowed_or_free(
-    free: int, limit: int | None, budget: int
-) -> None:
+def test_no_more_is_taken_than_is_allowed_or_free(free, limit, budget):
     plan = divide_memory(free, limit, 3)
     assert 3 * plan.search_bytes + plan.tree_bytes == budget
 
 
-def test_too_little_memory_is_an_error_that_names_what_would_do() -> None:
+def test_too_little_memory_is_an_error_that_names_what_would_do():
     with pytest.raises(BackendError) as caught:
         divide_memory(GIB, LEAST - 1, 3)
     assert caught.value.message == (
@@ -66,7 +62,7 @@ def test_too_little_memory_is_an_error_that_names_what_would_do() -> None:
         divide_memory(LEAST, None, 3)
 
 
-def test_a_buffer_is_kept_while_it_suffices() -> None:
+def test_a_buffer_is_kept_while_it_suffices():
     device = HostDevice()
     workspace = Workspace(device, GIB)
     addresses = [workspace.buffer("codes", size) for size in (4000, 1, 3999, 4000, 4400)]
@@ -78,7 +74,7 @@ def test_a_buffer_is_kept_while_it_suffices() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 10_007])
-def test_buffers_are_large_enough_and_aligned(size: int) -> None:
+def test_buffers_are_large_enough_and_aligned(size):
     device = HostDevice()
     workspace = Workspace(device, GIB)
     assert workspace.buffer("codes", size) % ALIGNMENT == 0
@@ -87,7 +83,7 @@ def test_buffers_are_large_enough_and_aligned(size: int) -> None:
     assert (workspace.size, device.buffers) == (0, [])
 
 
-def test_a_buffer_that_grows_is_given_back_first() -> None:
+def test_a_buffer_that_grows_is_given_back_first():
     device = HostDevice(memory_bytes=10_000)
     workspace = Workspace(device, 10_000)
     workspace.buffer("codes", 6_000)
@@ -97,7 +93,7 @@ def test_a_buffer_that_grows_is_given_back_first() -> None:
     workspace.free()
 
 
-def test_all_buffers_together_stay_below_the_limit() -> None:
+def test_all_buffers_together_stay_below_the_limit():
     device = HostDevice()
     workspace = Workspace(device, 10_000)
     workspace.buffer("codes", 5_000)
@@ -115,7 +111,7 @@ def test_all_buffers_together_stay_below_the_limit() -> None:
     assert device.buffers == []
 
 
-def test_what_the_device_does_not_have_is_refused_too() -> None:
+def test_what_the_device_does_not_have_is_refused_too():
     device = HostDevice(memory_bytes=10_000)
     workspace = Workspace(device, 1 << 40)
     workspace.buffer("codes", 5_000)

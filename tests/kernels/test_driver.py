@@ -1,12 +1,7 @@
 """What a driver tells of its devices; it is played."""
 
-from __future__ import annotations
-
 import ctypes
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +13,7 @@ SUFFIX = "_v2"
 
 
 @pytest.fixture
-def played(driver_library: Path) -> Iterator[ctypes.CDLL]:
+def played(driver_library):
     library = ctypes.CDLL(str(driver_library))
     library.play_anew()
     yield library
@@ -26,11 +21,11 @@ def played(driver_library: Path) -> Iterator[ctypes.CDLL]:
     library.play_anew()
 
 
-def ask(library: Any, measure_memory: bool = True) -> DriverFacts:
+def ask(library, measure_memory=True):
     return ask_driver(measure_memory, {"libcuda.so.1": library}.__getitem__)
 
 
-def test_a_driver_tells_its_devices(played: ctypes.CDLL) -> None:
+def test_a_driver_tells_its_devices(played):
     clocks = (1_980_000, 3_201_000)
     first = DeviceFacts(0, "Played 0", (9, 0), 132, 70 * GIB, 3 * GIB, None, *clocks)
     second = replace(first, number=1, name="Played 1", capability=(9, 1), total_bytes=71 * GIB)
@@ -38,7 +33,7 @@ def test_a_driver_tells_its_devices(played: ctypes.CDLL) -> None:
     assert ask(played) == DriverFacts((13, 1), (first, second), None)
 
 
-def test_memory_that_is_not_measured_needs_no_context(played: ctypes.CDLL) -> None:
+def test_memory_that_is_not_measured_needs_no_context(played):
     facts = ask(played, measure_memory=False)
     assert [device.free_bytes for device in facts.devices] == [None, None]
     played.play_log.restype = ctypes.c_char_p
@@ -57,18 +52,16 @@ def test_memory_that_is_not_measured_needs_no_context(played: ctypes.CDLL) -> No
         ({}, (13, 1), "the driver has no device"),
     ],
 )
-def test_a_driver_that_fails_says_why(
-    played: ctypes.CDLL, failing: dict[str, int], version: tuple[int, int] | None, problem: str
-) -> None:
+def test_a_driver_that_fails_says_why(played, failing, version, problem):
     for name, error in failing.items():
         played.play_failure(name.encode(), error)
     played.play_devices(2 if failing else 0)
     assert ask(played) == DriverFacts(version, (), problem)
 
 
-def test_a_driver_may_lack_a_function(played: ctypes.CDLL) -> None:
+def test_a_driver_may_lack_a_function(played):
     class Old:
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name):
             if name == "cuMemGetInfo_v2":
                 raise AttributeError(name)
             return getattr(played, name)
@@ -82,9 +75,7 @@ def test_a_driver_may_lack_a_function(played: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     "function", ["cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuMemGetInfo_v2"]
 )
-def test_a_device_that_gives_no_context_is_described_all_the_same(
-    played: ctypes.CDLL, function: str
-) -> None:
+def test_a_device_that_gives_no_context_is_described_all_the_same(played, function):
     played.play_failure(function.removesuffix(SUFFIX).encode(), 2)
     facts = ask(played)
     assert [device.name for device in facts.devices] == ["Played 0", "Played 1"]

@@ -1,12 +1,7 @@
 """The policies of profile filters, run on the host: each finds what the processor finds."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +10,6 @@ from helpers.pairwise import pairwise_rows
 from helpers.profiles import block_of, built, sequences_like
 from helpers.studies import Steps
 
-from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filter_variants import (
@@ -41,7 +35,7 @@ NODES = 45
 
 
 @cache
-def data_of(nodes: int = NODES, count: int = 40) -> ProfileData:
+def data_of(nodes=NODES, count=40):
     """A profile, and proteins with pieces of it in most letters."""
     found = []
     for sequence in sequences_like(built(nodes), count):
@@ -53,7 +47,7 @@ def data_of(nodes: int = NODES, count: int = 40) -> ProfileData:
 
 
 @pytest.fixture
-def device() -> Iterator[HostDevice]:
+def device():
     found = HostDevice()
     yield found
     found.close()
@@ -61,12 +55,12 @@ def device() -> Iterator[HostDevice]:
 
 
 @pytest.fixture
-def cache_of_kernels(cxx: str, library_folder: Path) -> KernelCache:
-    made: Any = HostCompiler(library_folder, (UNOPTIMISED,))
+def cache_of_kernels(cxx, library_folder):
+    made = HostCompiler(library_folder, (UNOPTIMISED,))
     return made
 
 
-def check(data: ProfileData, codes: Sequence[str], device: HostDevice, cache: KernelCache) -> None:
+def check(data, codes, device, cache):
     scores = DeviceScores(device, cache, data)
     expected = {kind: data.expected(kind, map).tolist() for kind in FILTERS}
     left = 0
@@ -81,7 +75,7 @@ def check(data: ProfileData, codes: Sequence[str], device: HostDevice, cache: Ke
     scores.close()
 
 
-def pairwise_threads() -> list[str]:
+def pairwise_threads():
     """Policies in which every two letters that go together are together.
 
     A compiler for the host unrolls as it likes, so these letters are taken in turn.
@@ -99,45 +93,35 @@ def pairwise_threads() -> list[str]:
 _WITHOUT_UNROLL = [word for name, word in CHOICES.items() if name != "unroll"]
 
 
-def pairwise_groups() -> list[str]:
+def pairwise_groups():
     places = ["rc", "sc", "st", "lc", "lt"]
     rows = pairwise_rows([3, len(places), 2, 3])
     return [f"{FILTERS[a]}{places[b]}{'sc'[c]}{LANE_COUNTS[d]}" for a, b, c, d in rows]
 
 
-def test_every_two_policies_of_threads_find_the_scores_of_the_processor(
-    device: HostDevice, cache_of_kernels: KernelCache
-) -> None:
+def test_every_two_policies_of_threads_find_the_scores_of_the_processor(device, cache_of_kernels):
     check(data_of(), pairwise_threads(), device, cache_of_kernels)
 
 
-def test_every_two_policies_of_rows_find_the_scores_of_the_processor(
-    device: HostDevice, cache_of_kernels: KernelCache
-) -> None:
+def test_every_two_policies_of_rows_find_the_scores_of_the_processor(device, cache_of_kernels):
     check(data_of(), pairwise_groups(), device, cache_of_kernels)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 8, 9, 64, 130, 300])
-def test_profiles_of_any_length_suit_all_policies(
-    nodes: int, device: HostDevice, cache_of_kernels: KernelCache
-) -> None:
+def test_profiles_of_any_length_suit_all_policies(nodes, device, cache_of_kernels):
     codes = [*pairwise_threads(), *(one.code for one in every_row_policy())]
     check(data_of(nodes, 20), codes, device, cache_of_kernels)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scores", CHOICES["scores"])
-def test_all_policies_of_threads_find_the_scores_of_the_processor(
-    scores: str, device: HostDevice, cache_of_kernels: KernelCache
-) -> None:
+def test_all_policies_of_threads_find_the_scores_of_the_processor(scores, device, cache_of_kernels):
     codes = [one.code for one in every_thread_policy() if one.scores == scores]
     check(data_of(NODES, 20), codes, device, cache_of_kernels)
 
 
-def test_what_a_device_has_no_room_for_is_told(
-    device: HostDevice, cache_of_kernels: KernelCache
-) -> None:
+def test_what_a_device_has_no_room_for_is_told(device, cache_of_kernels):
     device.shared_bytes = 3 << 10
     scores = DeviceScores(device, cache_of_kernels, data_of())
     assert scores.program_of(ThreadPolicy.from_code("g1crggg")) is not None
@@ -150,9 +134,7 @@ def test_what_a_device_has_no_room_for_is_told(
 @pytest.mark.parametrize(
     ("asked", "memory"), [("t1hrrrs", 1 << 28), ("t1crsrg", 1 << 28), ("t1hrrrs", 1 << 20)]
 )
-def test_searches_find_the_same_with_threads(
-    asked: str, memory: int, device: HostDevice, cache_of_kernels: KernelCache
-) -> None:
+def test_searches_find_the_same_with_threads(asked, memory, device, cache_of_kernels):
     some = [built(nodes) for nodes in (NODES, 5, NODES + 1)]
     sequences = [one[:300] for profile in some for one in sequences_like(profile, 30)]
     # One that threads would be the last with.
@@ -169,7 +151,7 @@ def test_searches_find_the_same_with_threads(
     assert ("score_in_tiles" in device.launches) == (memory > 1 << 20)
 
 
-def test_tiles_are_for_short_profiles_and_many_sequences() -> None:
+def test_tiles_are_for_short_profiles_and_many_sequences():
     tiles = ThreadPolicy.from_code("t8hrrrs")
     for nodes, fewest in ((1, 12_500), (23, 12_500), (24, 25_000), (600, 100_000)):
         assert tile_policy(AUTO, nodes, fewest) == tiles
@@ -180,20 +162,20 @@ def test_tiles_are_for_short_profiles_and_many_sequences() -> None:
 
 
 @pytest.mark.parametrize("code", ["g1crggg", "t1hsrrs", "t1hrcrs", "Vrcs32", "all", ""])
-def test_policies_of_studies_are_none_of_searches(code: str) -> None:
+def test_policies_of_studies_are_none_of_searches(code):
     with pytest.raises(OptionError, match="polic"):
         tile_policy(code, 1, 1)
 
 
-def test_schedulers_have_equally_many_warps() -> None:
+def test_schedulers_have_equally_many_warps():
     """Of 2 multiprocessors, with 4 schedulers each."""
     warps = [tile_blocks(items, 2) for items in (0, 1, 8, 9, 15, 16, 23, 24, 1000)]
     assert warps == [1, 1, 8, 8, 8, 16, 16, 24, 24]
     assert tile_blocks(5, 0) == 4
 
 
-def test_the_longest_sequences_are_left_to_warps(device: HostDevice) -> None:
-    found: Any = TileFilter(device, [], AUTO, pytest.fail)  # type: ignore[arg-type]
+def test_the_longest_sequences_are_left_to_warps(device):
+    found = TileFilter(device, [], AUTO, pytest.fail)  # type: ignore[arg-type]
     assert found._long_count(np.array([900, 500, *[200] * 8])) == 1
     assert found._long_count(np.array([300] * 4)) == 0
     # Each scheduler of the only multiprocessor works on 64 sequences at once: with four times as
@@ -207,25 +189,23 @@ class HostMachine:
 
     backend = "cuda"
 
-    def __init__(self, device: HostDevice, cache: KernelCache) -> None:
+    def __init__(self, device, cache):
         self.executor = ThreadPoolExecutor(2)
         self._opened = device, cache
 
-    def facts(self) -> SweepMachine:
+    def facts(self):
         return SweepMachine("cuda", "host", "sm_90", 1 << 30, 1, 2, {}, {}, {})
 
-    def bench(self, data: ProfileData) -> DeviceBench:
+    def bench(self, data):
         return DeviceBench(data, self.executor, *self._opened)
 
 
-def test_a_sweep_records_what_kernels_cost(
-    device: HostDevice, cache_of_kernels: KernelCache, tmp_path: Path
-) -> None:
-    machine: Any = HostMachine(device, cache_of_kernels)
+def test_a_sweep_records_what_kernels_cost(device, cache_of_kernels, tmp_path):
+    machine = HostMachine(device, cache_of_kernels)
     options = ProfileSweepOptions(("g1crggg", "t1hsrrs", "Vrcs32"), runs=2, control_runs=1)
     assert sweep(data_of(), options, machine, tmp_path, Steps()) == 7
     assert sweep(data_of(), options, machine, tmp_path, Steps()) == 0
-    study: Any = read_study(tmp_path)
+    study = read_study(tmp_path)
     assert {run.digest for run in study.runs} == {study.runs[0].digest}
     tiled = next(run for run in study.runs if run.policy == "t1hsrrs")
     assert tiled.again > 0 and set(tiled.kernels) == {"score_in_tiles", "score_paths"}
@@ -233,16 +213,11 @@ def test_a_sweep_records_what_kernels_cost(
     machine.executor.shutdown()
 
 
-def test_other_scores_end_a_sweep(
-    device: HostDevice,
-    cache_of_kernels: KernelCache,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    machine: Any = HostMachine(device, cache_of_kernels)
+def test_other_scores_end_a_sweep(device, cache_of_kernels, tmp_path, monkeypatch):
+    machine = HostMachine(device, cache_of_kernels)
     scored = DeviceScores.run
 
-    def wrong(self: DeviceScores, prepared: Any) -> Any:
+    def wrong(self, prepared):
         found = scored(self, prepared)
         return found._replace(scores=found.scores + 1)
 

@@ -1,11 +1,6 @@
 """The kernels that filter proteins, run on the host: the numbers of the compiled functions."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,31 +15,24 @@ from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filter_programs import RowShape
 from mummergpu.hmm.filters import ProfileFilter, lengths_up_to
 from mummergpu.hmm.options import FilterThresholds
-from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.runtime.stats import Stats
 
 
 @pytest.fixture
-def executor() -> Iterator[ThreadPoolExecutor]:
+def executor():
     with ThreadPoolExecutor(2) as found:
         yield found
 
 
 @pytest.fixture
-def opened(cxx: str, library_folder: Path, executor: ThreadPoolExecutor) -> Iterator[Any]:
+def opened(cxx, library_folder, executor):
     """Opens filters on a device of the host, and sees to it that everything is given back."""
-    every: list[tuple[DeviceFilters, HostDevice]] = []
+    every = []
 
-    def open_filters(
-        some: list[Profile],
-        thresholds: FilterThresholds | None = None,
-        memory: int = 1 << 28,
-        shared_bytes: int = 227 << 10,
-    ) -> DeviceFilters:
+    def open_filters(some, thresholds=None, memory=1 << 28, shared_bytes=227 << 10):
         device, compiler = HostDevice(), HostCompiler(library_folder)
         device.shared_bytes = shared_bytes
-        cache: Any = compiler
+        cache = compiler
         filters = [ProfileFilter(one, thresholds or FilterThresholds()) for one in some]
         made = DeviceFilters(device, cache, filters, memory, Stats(), executor)
         every.append((made, device))
@@ -58,12 +46,12 @@ def opened(cxx: str, library_folder: Path, executor: ThreadPoolExecutor) -> Iter
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 16, 17, 64, 65, 99, 130, 249, 250, 330])
-def test_the_scores_are_those_of_the_processor(nodes: int, opened: Any) -> None:
+def test_the_scores_are_those_of_the_processor(nodes, opened):
     profile = built(nodes)
     check_numbers(opened([profile]), tried(profile, 30))
 
 
-def test_the_scores_of_real_profiles_are_those_of_the_processor(opened: Any) -> None:
+def test_the_scores_of_real_profiles_are_those_of_the_processor(opened):
     for profile in profiles()[::3]:
         check_numbers(opened([profile]), tried(profile, 20))
 
@@ -71,9 +59,7 @@ def test_the_scores_of_real_profiles_are_those_of_the_processor(opened: Any) -> 
 @pytest.mark.parametrize(
     "lanes, registers", [(8, 1), (8, 11), (8, 25), (16, 1), (16, 29), (32, 2), (32, 20)]
 )
-def test_the_scores_do_not_depend_on_the_shape_of_rows(
-    lanes: int, registers: int, opened: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_scores_do_not_depend_on_the_shape_of_rows(lanes, registers, opened, monkeypatch):
     shape = RowShape(lanes, registers)
     monkeypatch.setattr(device_filters, "byte_shape", lambda nodes: shape)
     profile = built(shape.nodes - 1)
@@ -82,9 +68,7 @@ def test_the_scores_do_not_depend_on_the_shape_of_rows(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lanes, most", [(8, 25), (16, 29), (32, 59)])
-def test_the_scores_of_all_shapes_are_those_of_the_processor(
-    lanes: int, most: int, opened: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_scores_of_all_shapes_are_those_of_the_processor(lanes, most, opened, monkeypatch):
     for registers in range(1, most + 1):
         shape = RowShape(lanes, registers)
         monkeypatch.setattr(device_filters, "byte_shape", lambda nodes, shape=shape: shape)
@@ -92,9 +76,9 @@ def test_the_scores_of_all_shapes_are_those_of_the_processor(
             check_numbers(opened([built(nodes)]), tried(built(nodes), 5))
 
 
-def test_the_least_cells_are_those_of_the_processor(opened: Any) -> None:
+def test_the_least_cells_are_those_of_the_processor(opened):
     some = [built(nodes) for nodes in (1, 40, 300)]
-    found: DeviceFilters = opened(some, FilterThresholds(F1=0.02))
+    found = opened(some, FilterThresholds(F1=0.02))
     lengths = lengths_up_to(3000)
     with found._worker() as worker:
         least = worker.buffer("least", 3 * 3000)
@@ -117,7 +101,7 @@ THRESHOLDS = (
 )
 
 
-def mixed_block() -> ProteinBlock:
+def mixed_block():
     """Sequences like several profiles', empty ones among them."""
     every = [one for nodes in (5, 120, 270) for one in sequences_like(built(nodes), 30)]
     every += [one for profile in profiles()[:3] for one in sequences_like(profile, 30)]
@@ -126,38 +110,34 @@ def mixed_block() -> ProteinBlock:
 
 
 @pytest.mark.parametrize("thresholds", THRESHOLDS, ids=repr)
-def test_the_survivors_are_those_of_the_processor(
-    thresholds: FilterThresholds, opened: Any
-) -> None:
+def test_the_survivors_are_those_of_the_processor(thresholds, opened):
     # KR has no composition.
     some = [*profiles()[:3], *(one for one in profiles() if one.composition is None)]
     some += [built(nodes) for nodes in (270, 5, 120, 6)]
     block, stats = mixed_block(), Stats()
     expected = [ProfileFilter(one, thresholds).survivors(block, stats) for one in some]
     assert sum(one.size for one in expected) > 20
-    found: DeviceFilters = opened(some, thresholds)
+    found = opened(some, thresholds)
     for here, there in zip(expected, found.survivors(block), strict=True):
         assert here.tolist() == there.tolist()
     assert found._stats.counts == stats.counts
 
 
-def test_little_memory_and_long_rows_change_nothing(
-    opened: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_little_memory_and_long_rows_change_nothing(opened, monkeypatch):
     """Several launches of SSV; profiles that the processor filters wholly, or by Viterbi."""
     some, block = [built(nodes) for nodes in (270, 5, 120, 640)], mixed_block()
     thresholds = FilterThresholds(F1=0.5, F2=0.1)
     expected = [ProfileFilter(one, thresholds).survivors(block, Stats()) for one in some]
     monkeypatch.setattr(device_work, "MAX_PAIRS", 2 * block.offsets.size)
     for shared_bytes in (227 << 10, 48 << 10, 20 << 10, 2 << 10):
-        found: DeviceFilters = opened(some, thresholds, shared_bytes=shared_bytes)
+        found = opened(some, thresholds, shared_bytes=shared_bytes)
         for here, there in zip(expected, found.survivors(block), strict=True):
             assert here.tolist() == there.tolist()
     with pytest.raises(BackendError, match="memory of the GPU"):
         opened(some, thresholds, memory=1 << 16).survivors(block)
 
 
-def test_a_block_without_residues_has_no_survivors(opened: Any) -> None:
-    found: DeviceFilters = opened([built(5), built(6)])
+def test_a_block_without_residues_has_no_survivors(opened):
+    found = opened([built(5), built(6)])
     block = block_of([np.zeros(0, dtype=np.uint8)] * 2)
     assert [one.size for one in found.survivors(block)] == [0, 0]

@@ -1,7 +1,5 @@
 """The kernels' own source on the host, under the sanitizers: the oracle's matches, always."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -21,14 +19,14 @@ LAYOUTS = [
 ]
 
 
-def run(sanitizing: dict[str, str], folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(sanitizing, folder, *words):
     command = [sys.executable, "-W", "error", str(HERE / "sanitized_search.py"), str(folder)]
     return subprocess.run(
         [*command, *words], capture_output=True, text=True, env=sanitizing, timeout=4 * MINUTES
     )
 
 
-def check(sanitizing: dict[str, str], folder: Path, names: list[str]) -> None:
+def check(sanitizing, folder, names):
     """Have all cases searched under some policies."""
     done = run(sanitizing, folder, *names)
     report = done.stdout + done.stderr[:5000]
@@ -45,8 +43,8 @@ def check(sanitizing: dict[str, str], folder: Path, names: list[str]) -> None:
 
 @pytest.mark.parametrize("part", [0, 1])
 def test_each_pair_of_policies_and_formats_gives_the_matches_of_the_definition(
-    sanitizing: dict[str, str], library_folder: Path, part: int
-) -> None:
+    sanitizing, library_folder, part
+):
     names = [name_of(choice) for choice in pairwise_policies()]
     check(sanitizing, library_folder, names[part::2])
 
@@ -54,8 +52,8 @@ def test_each_pair_of_policies_and_formats_gives_the_matches_of_the_definition(
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_textures_and_layouts_give_the_matches_of_the_definition(
-    sanitizing: dict[str, str], library_folder: Path, layout: str
-) -> None:
+    sanitizing, library_folder, layout
+):
     """Each set of textures; each with one of the orders of nodes, of which kernels do not know."""
     names = []
     for textures in product(("", "Q"), ("", "R"), ("", "T")):
@@ -68,9 +66,7 @@ def test_all_textures_and_layouts_give_the_matches_of_the_definition(
 @pytest.mark.parametrize(
     "buffer", ["reverse codes", "mem counts", "candidate offsets", "mem offsets", "lengths 0"]
 )
-def test_memory_that_is_one_byte_short_is_noticed(
-    sanitizing: dict[str, str], library_folder: Path, buffer: str
-) -> None:
+def test_memory_that_is_one_byte_short_is_noticed(sanitizing, library_folder, buffer):
     done = run(sanitizing, library_folder, "--short", buffer)
     assert done.returncode != 0, done.stdout
     assert "heap-buffer-overflow" in done.stderr
@@ -79,9 +75,7 @@ def test_memory_that_is_one_byte_short_is_noticed(
     assert re.search(rf"#0 .*{where}", done.stderr)
 
 
-def test_what_the_language_does_not_define_is_noticed(
-    sanitizing: dict[str, str], tmp_path: Path
-) -> None:
+def test_what_the_language_does_not_define_is_noticed(sanitizing, tmp_path):
     done = run(sanitizing, tmp_path, "--overflow")
     assert done.returncode != 0, done.stdout
     assert "signed integer overflow" in done.stderr

@@ -3,14 +3,11 @@
 The kernels' headers are compiled for the host, and asked; the package is asked too.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib.util
 import struct
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,22 +37,22 @@ PAGE = Page(0, 1, 1, 1)
 class KernelHeaders:
     """The kernels' headers, compiled for one set of policies."""
 
-    def __init__(self, library: Path) -> None:
+    def __init__(self, library):
         self.library = ctypes.CDLL(str(library))
         self.library.named_value.restype = ctypes.c_char_p
-        self.values: dict[str, int] = {}
+        self.values = {}
         value = ctypes.c_uint64()
         while name := self.library.named_value(
             ctypes.c_uint64(len(self.values)), ctypes.byref(value)
         ):
             self.values[name.decode()] = value.value
 
-    def fields_of_half(self, half: np.ndarray) -> list[int]:
+    def fields_of_half(self, half):
         fields = np.empty(6, dtype=np.uint32)
         self.library.read_half(_pointer(half), _pointer(fields))
         return fields.tolist()
 
-    def fields_of_nodes(self, tree: tuple[int, ...], addresses: np.ndarray) -> np.ndarray:
+    def fields_of_nodes(self, tree, addresses):
         """Row by row the fields of nodes, of both halves."""
         given = addresses.astype(np.uint32)
         fields = np.empty((given.size, FIELDS_OF_NODE), dtype=np.uint32)
@@ -66,21 +63,21 @@ class KernelHeaders:
         )
         return fields
 
-    def codes_of_reference(self, reference: tuple[int, int], count: int) -> np.ndarray:
+    def codes_of_reference(self, reference, count):
         codes = np.empty(count, dtype=np.uint8)
         arguments = np.array(reference, dtype=np.uint64)
         assert arguments.nbytes == self.values["sizeof(Reference)"]
         self.library.read_reference(_pointer(arguments), ctypes.c_uint64(count), _pointer(codes))
         return codes
 
-    def words_of_queries(self, queries: tuple[int, int], count: int) -> np.ndarray:
+    def words_of_queries(self, queries, count):
         words = np.empty(count, dtype=np.uint64)
         arguments = np.array(queries, dtype=np.uint64)
         assert arguments.nbytes == self.values["sizeof(Queries)"]
         self.library.read_words(_pointer(arguments), ctypes.c_uint64(count), _pointer(words))
         return words
 
-    def places(self, numbers: list[int], width_bits: int, strip_bits: int) -> list[int]:
+    def places(self, numbers, width_bits, strip_bits):
         given = np.array(numbers, dtype=np.uint64)
         found = np.empty_like(given)
         self.library.find_places(
@@ -93,7 +90,7 @@ class KernelHeaders:
         return found.tolist()
 
 
-def _pointer(array: np.ndarray) -> ctypes.c_void_p:
+def _pointer(array):
     assert array.flags.c_contiguous
     return ctypes.c_void_p(array.ctypes.data)
 
@@ -102,11 +99,11 @@ Compile = Callable[..., KernelHeaders]
 
 
 @pytest.fixture(scope="session")
-def compiled(cxx: str, library_folder: Path) -> Compile:
+def compiled(cxx, library_folder):
     """Compiles the headers for policies and a format, once each."""
 
     @cache
-    def compile_headers(code: str, wide: bool, _variant: str = "") -> KernelHeaders:
+    def compile_headers(code, wide, _variant=""):
         program = tree_program(Policy.from_code(code), wide, False)
         options = ["-O0", *options_for_host(program)]
         name = f"layout-{program.name}"
@@ -118,26 +115,26 @@ def compiled(cxx: str, library_folder: Path) -> Compile:
 
 
 @pytest.mark.parametrize("wide", FORMATS)
-def test_slots_are_the_fields_of_a_half_but_the_flags(compiled: Compile, wide: bool) -> None:
+def test_slots_are_the_fields_of_a_half_but_the_flags(compiled, wide):
     values = compiled("none", wide).values
     assert values["SLOTS"] == layout.FIELDS - 1 == sequence.BREAK + 1
     assert values["BREAKS_OF_WORD"].to_bytes(8, "little") == bytes([sequence.BREAK] * 8)
 
 
-def test_the_largest_page_of_the_paper_fits_its_textures(compiled: Compile) -> None:
+def test_the_largest_page_of_the_paper_fits_its_textures(compiled):
     merged = Layout.of(Policy(merged_tree=True))
     texels = 2 * merged.max_bases * merged.node_stride_bytes
     texels //= compiled("T", False).values["sizeof(NodeHalf::Texel)"]
     assert texels <= cuda_program.texture_parts(False) << cuda_program.TEXTURE_PART_BITS
 
 
-def test_words_end_in_the_padding() -> None:
+def test_words_end_in_the_padding():
     # From the position after the last code on, two words may be read.
     assert stream_searcher.PADDING_BYTES >= 2 * stream_searcher.WORD_BYTES
 
 
 @pytest.mark.parametrize("wide", FORMATS)
-def test_structures_are_as_large_as_their_arguments(compiled: Compile, wide: bool) -> None:
+def test_structures_are_as_large_as_their_arguments(compiled, wide):
     values = compiled("none", wide).values
     mems = DeviceMems(1, (2, 3, 4), 5)
     assert values["sizeof(FoundMems)"] == 8 * len(mems.arguments)
@@ -151,7 +148,7 @@ def test_structures_are_as_large_as_their_arguments(compiled: Compile, wide: boo
 
 
 @pytest.mark.parametrize("wide", FORMATS)
-def test_the_real_device_gives_what_the_kernels_expect(compiled: Compile, wide: bool) -> None:
+def test_the_real_device_gives_what_the_kernels_expect(compiled, wide):
     values = compiled("none", wide).values
     shared = importlib.import_module("mummergpu.cuda.cuda_device")
     assert shared.BLOCK_THREADS == values["BLOCK_THREADS"], "as much memory is shared"
@@ -166,7 +163,7 @@ NUMBERS_IN_STRIPS = [0, 1, 3, 4, 5, 31, 32, 33, 127, 128, 4095, 4096, 65_535, 65
 
 @pytest.mark.parametrize("wide", FORMATS)
 @pytest.mark.parametrize("what", ["tree", "reference"])
-def test_items_lie_in_the_same_places(compiled: Compile, what: str, wide: bool) -> None:
+def test_items_lie_in_the_same_places(compiled, what, wide):
     kernel = compiled("rt", wide)
     ours = Layout.of(Policy.from_code("rt"), wide)
     if what == "tree":
@@ -184,7 +181,7 @@ def test_items_lie_in_the_same_places(compiled: Compile, what: str, wide: bool) 
 
 
 @pytest.mark.parametrize("wide", FORMATS)
-def test_each_field_of_a_half_is_where_it_is_written(compiled: Compile, wide: bool) -> None:
+def test_each_field_of_a_half_is_where_it_is_written(compiled, wide):
     kernel = compiled("none", wide)
     ours = Layout.of(Policy(), wide)
     field_bits = [ours.address_bits] * 5 + [32 if wide else 8]
@@ -198,7 +195,7 @@ def test_each_field_of_a_half_is_where_it_is_written(compiled: Compile, wide: bo
             assert kernel.fields_of_half(half) == expected
 
 
-def made_tree(ours: Layout, slots: int, codes: np.ndarray) -> FlatTree:
+def made_tree(ours, slots, codes):
     """Nodes full of random numbers, in so many places, and a reference."""
     random = np.random.default_rng(slots)
     nodes, children = empty_halves(slots, ours)
@@ -209,7 +206,7 @@ def made_tree(ours: Layout, slots: int, codes: np.ndarray) -> FlatTree:
     return FlatTree(ours, nodes, children, lay_out_reference(codes, ours), codes.size - 1, slots, 0)
 
 
-def nodes_of(tree: FlatTree) -> tuple[np.ndarray, np.ndarray]:
+def nodes_of(tree):
     """The addresses of all nodes, and row by row their fields, as the package decodes them."""
     ours = tree.layout
     fields = np.empty((1 + FIELDS_OF_NODE, tree.node_count), dtype=np.int32)
@@ -218,7 +215,7 @@ def nodes_of(tree: FlatTree) -> tuple[np.ndarray, np.ndarray]:
     return fields[0], fields[1:].T
 
 
-def check_nodes(kernel: KernelHeaders, policy: Policy, wide: bool, slots: int) -> None:
+def check_nodes(kernel, policy, wide, slots):
     """Read made nodes on a device as the kernels do, and as the package does."""
     tree = made_tree(Layout.of(policy, wide), slots, np.zeros(8, dtype=np.uint8))
     device = HostDevice(1 << 34)
@@ -235,7 +232,7 @@ def check_nodes(kernel: KernelHeaders, policy: Policy, wide: bool, slots: int) -
 
 @pytest.mark.parametrize("wide", FORMATS)
 @pytest.mark.parametrize("code", ["t", "mt", "T", "Tm", "Tt", "Tmt"])
-def test_nodes_are_read_where_they_were_laid(compiled: Compile, code: str, wide: bool) -> None:
+def test_nodes_are_read_where_they_were_laid(compiled, code, wide):
     policy = Policy.from_code(code)
     ours = Layout.of(policy, wide)
     slots = length_in_strips(10_000, ours.tree_width_bits, ours.tree_strip_bits)
@@ -245,9 +242,7 @@ def test_nodes_are_read_where_they_were_laid(compiled: Compile, code: str, wide:
 
 
 @pytest.mark.parametrize("code", ["T", "Tm"])
-def test_large_trees_take_several_textures(
-    compiled: Compile, code: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_trees_take_several_textures(compiled, code, monkeypatch):
     """As trees of more than 2**27 texels do, but smaller: here textures have few texels."""
     monkeypatch.setattr(cuda_program, "TEXTURE_PART_BITS", 6)
     kernel = compiled(code, True, "small-textures")
@@ -258,7 +253,7 @@ def test_large_trees_take_several_textures(
 
 
 @pytest.mark.parametrize("code", ["none", "R", "r", "Rr"])
-def test_bases_are_read_where_they_were_laid(compiled: Compile, code: str) -> None:
+def test_bases_are_read_where_they_were_laid(compiled, code):
     policy = Policy.from_code(code)
     strip = 1 << (layout.REFERENCE_WIDTH_BITS + layout.REFERENCE_STRIP_BITS)
     codes = np.random.default_rng(1).integers(0, 5, strip + 70_000).astype(np.uint8)
@@ -274,7 +269,7 @@ def test_bases_are_read_where_they_were_laid(compiled: Compile, code: str) -> No
 
 @each("count", range(1, 18))
 @pytest.mark.parametrize("code", ["none", "Q"])
-def test_words_are_eight_codes_from_any_position(compiled: Compile, code: str, count: int) -> None:
+def test_words_are_eight_codes_from_any_position(compiled, code, count):
     codes = np.random.default_rng(count).integers(0, 5, count).astype(np.uint8)
     device = HostDevice()
     stream = HostStream(device)

@@ -1,14 +1,11 @@
 """The k-mer search's backend around its kernels: groups of parts, what is counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
 from helpers.kmer_cases import dense_case, far_case, tables_of
-from helpers.opened_backends import FORWARD, GENOME, OpenTables
+from helpers.opened_backends import FORWARD, GENOME
 from helpers.search_cases import ANY, find_on, rows_of
-from helpers.watched_device import WatchedCompiler
 
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -21,7 +18,7 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.bit_planes import bit_planes_bytes
 
 
-def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -> None:
+def test_the_reference_takes_what_is_planned_for_it(opened_tables):
     given = opened_tables()
     pages = tables_of(GENOME, KmerSampling(3))
     bases = pages[0].joined_reference.size
@@ -32,15 +29,13 @@ def test_the_reference_takes_what_is_planned_for_it(opened_tables: OpenTables) -
     assert given.backend.memory_for_pages(1 << 50) == 0
 
 
-def test_a_length_that_no_kernel_takes_finds_nothing(opened_tables: OpenTables) -> None:
+def test_a_length_that_no_kernel_takes_finds_nothing(opened_tables):
     given = opened_tables()
     given.backend.load_pages(tables_of(GENOME, KmerSampling(3)), 1 << 40)
     assert not any(given.find(GENOME.block()) or ())
 
 
-def test_a_block_of_too_many_bases_is_halved(
-    opened_tables: OpenTables, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_of_too_many_bases_is_halved(opened_tables, monkeypatch):
     monkeypatch.setattr(searching, "MAX_BASES", GENOME.block().base_count - 1)
     given = opened_tables()
     given.load_pages(GENOME)
@@ -52,7 +47,7 @@ def test_a_block_of_too_many_bases_is_halved(
         )
 
 
-def test_groups_of_parts_take_each_others_place(opened_tables: OpenTables) -> None:
+def test_groups_of_parts_take_each_others_place(opened_tables):
     """Together the groups find each match once, in whichever its first query_kmer lies."""
     given = opened_tables()
     pages = tables_of(GENOME, KmerSampling(3))
@@ -75,9 +70,7 @@ def test_groups_of_parts_take_each_others_place(opened_tables: OpenTables) -> No
             searcher.release()
 
 
-def test_the_kernels_are_compiled_once(
-    opened_tables: OpenTables, compiler: WatchedCompiler
-) -> None:
+def test_the_kernels_are_compiled_once(opened_tables, compiler):
     given = opened_tables()
     before = len(compiler.asked)
     for case, kmer_length in ((GENOME, 3), (far_case(0), 5), (dense_case(0), 1), (GENOME, 6)):
@@ -87,7 +80,7 @@ def test_the_kernels_are_compiled_once(
     assert given.stats.stages["kernels_compiled"].count == 1
 
 
-def test_every_launch_and_byte_is_accounted_for(opened_tables: OpenTables) -> None:
+def test_every_launch_and_byte_is_accounted_for(opened_tables):
     given = opened_tables()
     given.load_pages(GENOME)
     pages = tables_of(GENOME, KmerSampling(3))

@@ -4,13 +4,10 @@ First under the sanitizers, held to the definition of a match; then without them
 backend of the processor.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -25,7 +22,7 @@ from helpers.kmer_cases import (
     tables_of,
 )
 from helpers.loops import each
-from helpers.opened_backends import FORWARD, GENOME, OpenTables
+from helpers.opened_backends import FORWARD, GENOME
 from helpers.oracle import reverse_complement
 from helpers.search_cases import (
     ANY,
@@ -55,10 +52,10 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture(scope="module")
-def sanitized(sanitizing: dict[str, str], library_folder: Path) -> Callable[..., str]:
+def sanitized(sanitizing, library_folder):
     """Runs the program under the sanitizers."""
 
-    def run(*words: str) -> str:
+    def run(*words):
         command = [
             sys.executable,
             "-W",
@@ -75,9 +72,7 @@ def sanitized(sanitizing: dict[str, str], library_folder: Path) -> Callable[...,
     return run
 
 
-def test_kmers_of_every_length_give_the_matches_of_the_definition(
-    sanitized: Callable[..., str],
-) -> None:
+def test_kmers_of_every_length_give_the_matches_of_the_definition(sanitized):
     report = sanitized()
     pattern = (
         r"(\d+) matches in (\d+) searches, 0 differences\n"
@@ -91,13 +86,13 @@ def test_kmers_of_every_length_give_the_matches_of_the_definition(
     assert longest > 500 and farthest > 100 and parts > 10
 
 
-def test_memory_that_is_one_byte_short_is_noticed(sanitized: Callable[..., str]) -> None:
+def test_memory_that_is_one_byte_short_is_noticed(sanitized):
     lines = sanitized("--short").splitlines()
     assert len(lines) == 22
     assert [line for line in lines if not line.endswith(": noticed")] == []
 
 
-def large_case(seed: int) -> tuple[SearchCase, KmerSampling]:
+def large_case(seed):
     """A case too large for a definition in plain Python, and the k-mers to list."""
     random = np.random.default_rng(seed)
     letters = "ACGT"[: 2 + seed % 3]
@@ -115,7 +110,7 @@ def large_case(seed: int) -> tuple[SearchCase, KmerSampling]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_larger_cases_give_what_the_cpu_backend_gives(opened_tables: OpenTables, seed: int) -> None:
+def test_larger_cases_give_what_the_cpu_backend_gives(opened_tables, seed):
     case, sampling = large_case(seed)
     cpu = KmerCpuBackend(Stats())
     pages = tables_of(case, sampling)
@@ -140,7 +135,7 @@ def test_larger_cases_give_what_the_cpu_backend_gives(opened_tables: OpenTables,
 
 
 @pytest.mark.parametrize("seed", range(16))
-def test_occurrences_that_are_skipped_lack_no_match(opened_tables: OpenTables, seed: int) -> None:
+def test_occurrences_that_are_skipped_lack_no_match(opened_tables, seed):
     case = periodic_case(seed)
     block = case.block()
     cpu = KmerCpuBackend(Stats())
@@ -164,9 +159,7 @@ def test_occurrences_that_are_skipped_lack_no_match(opened_tables: OpenTables, s
 
 
 @each("seed", range(16))
-def test_where_unique_matches_are_wanted_no_others_tell_more(
-    opened_tables: OpenTables, seed: int
-) -> None:
+def test_where_unique_matches_are_wanted_no_others_tell_more(opened_tables, seed):
     cases = [(periodic_case(seed), KmerSampling(3, 1 + seed % 4))]
     if seed < 6:
         cases.append(large_case(seed))
@@ -202,8 +195,8 @@ def test_where_unique_matches_are_wanted_no_others_tell_more(
     ],
 )
 def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
-    opened_tables: OpenTables, minimum_length: int, bases: int
-) -> None:
+    opened_tables, minimum_length, bases
+):
     """Left extensions of more than 12 bits, or lengths of more than 15."""
     random = np.random.default_rng(minimum_length)
     record = made_bases(random, bases, "ACGT")
@@ -223,9 +216,7 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("step", [6, 11, 23, 64])
-def test_query_kmers_lie_at_steps_of_their_query_as_on_the_processor(
-    opened_tables: OpenTables, seed: int, step: int
-) -> None:
+def test_query_kmers_lie_at_steps_of_their_query_as_on_the_processor(opened_tables, seed, step):
     """Mapping looks up some k-mers of each window of a read, wherever that lies in its block."""
     random = np.random.default_rng(seed)
     record = made_bases(random, 6000, "ACGT"[: 3 + seed % 2], 0.001)
@@ -265,8 +256,8 @@ def test_query_kmers_lie_at_steps_of_their_query_as_on_the_processor(
     ],
 )
 def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
-    opened_tables: OpenTables, seed: int, ordered_bases: int, sampling: KmerSampling
-) -> None:
+    opened_tables, seed, ordered_bases, sampling
+):
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by more."""
     case = repeats_case(seed)
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
@@ -294,12 +285,8 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
 )
 @pytest.mark.parametrize("by_windows", [True, False])
 def test_seeds_are_chosen_as_on_the_processor(
-    opened_tables: OpenTables,
-    most: int,
-    ordered_bases: int,
-    sampling: KmerSampling,
-    by_windows: bool,
-) -> None:
+    opened_tables, most, ordered_bases, sampling, by_windows
+):
     """Reads of repeats, of which those with too many matches keep the rarest seeds."""
     case = satellite_case()
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", MOST_OCCURRENCES):
@@ -329,14 +316,12 @@ def test_seeds_are_chosen_as_on_the_processor(
     assert not by_windows or stats.counts["reads_with_chosen_seeds"] > 5
 
 
-def has_window(start: int, length: int, step: int) -> bool:
+def has_window(start, length, step):
     """Whether a match has all bases of a window of its query."""
     return -(-start // step) * step + step <= start + length
 
 
-def test_references_are_packed_a_stretch_at_a_time(
-    opened_tables: OpenTables, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_references_are_packed_a_stretch_at_a_time(opened_tables, monkeypatch):
     """Stretches are whole words; what lies behind the last of each is in the next."""
     for stretch in (32, 64, 416, 1 << 26):
         monkeypatch.setattr(kmer_tables, "UPLOAD_BASES", stretch)
@@ -347,7 +332,7 @@ def test_references_are_packed_a_stretch_at_a_time(
         assert count == 1 + -(-(sum(map(len, GENOME.records)) + 3) // stretch)
 
 
-def test_a_block_is_sent_and_packed_once_for_both_strands(opened_tables: OpenTables) -> None:
+def test_a_block_is_sent_and_packed_once_for_both_strands(opened_tables):
     given = opened_tables()
     given.load_pages(GENOME)
     block = GENOME.block()
@@ -365,9 +350,7 @@ def test_a_block_is_sent_and_packed_once_for_both_strands(opened_tables: OpenTab
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_queries_of_every_length_are_turned_in_their_places(
-    opened_tables: OpenTables, seed: int
-) -> None:
+def test_queries_of_every_length_are_turned_in_their_places(opened_tables, seed):
     """Many queries in a word, a query of many words, none at all: on both strands."""
     random = np.random.default_rng(seed)
     record = made_bases(random, 400, "ACGT"[: 2 + seed % 3], 0.01)

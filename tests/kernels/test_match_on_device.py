@@ -1,7 +1,5 @@
 """`Index.match_on_device` on a machine whose GPU is the host's: what `Index.match` returns."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +10,7 @@ import pytest
 from helpers.device_columns import difference, taken
 from helpers.host_device import everything_given_back
 from helpers.oracle import reverse_complement
-from helpers.played_machine import BARE, Machine
-from helpers.watched_device import WatchedDevice
+from helpers.played_machine import BARE
 
 import mummergpu
 from mummergpu.api.engine import Engine
@@ -25,7 +22,7 @@ COLUMNS = ("query", "reference", "query_start", "reference_start", "length", "re
 FILES = [Path("q.fa"), Path("one.fa"), Path("long.fa")]
 
 
-def records_of(*paths: Path) -> list[tuple[str, str]]:
+def records_of(*paths):
     found = []
     for path in paths:
         for record in path.read_text().split(">")[1:]:
@@ -34,7 +31,7 @@ def records_of(*paths: Path) -> list[tuple[str, str]]:
     return found
 
 
-def assert_equal(found: mummergpu.DeviceMatches, expected: mummergpu.Matches) -> None:
+def assert_equal(found, expected):
     """On the device, copied to the host, and taken over by another library."""
     host = found.to_host()
     wanted = {name: getattr(expected, name) for name in COLUMNS}
@@ -51,12 +48,12 @@ def assert_equal(found: mummergpu.DeviceMatches, expected: mummergpu.Matches) ->
 
 
 @pytest.fixture
-def index(machine: Machine) -> mummergpu.Index:
+def index(machine):
     return mummergpu.Index.build("r.fa", min_length=12)
 
 
 @pytest.mark.parametrize("strands", ["both", "forward", "reverse"])
-def test_sequences_in_memory(index: mummergpu.Index, machine: Machine, strands: str) -> None:
+def test_sequences_in_memory(index, machine, strands):
     queries = records_of(Path("q.fa"))
     found = index.match_on_device(queries, strands=strands)
     expected = index.match(queries, strands=strands, backend="cpu")
@@ -66,7 +63,7 @@ def test_sequences_in_memory(index: mummergpu.Index, machine: Machine, strands: 
     assert index.match_on_device(queries[0][1], strands="both").query_names == ["query"]
 
 
-def test_files(index: mummergpu.Index, machine: Machine, tmp_path: Path) -> None:
+def test_files(index, machine, tmp_path):
     """Also long queries, which are searched whole."""
     expected = index.match(records_of(*FILES), backend="cpu", strands="both")
     found = index.match_on_device(FILES, threads=2, strands="both")
@@ -82,7 +79,7 @@ def test_files(index: mummergpu.Index, machine: Machine, tmp_path: Path) -> None
         assert (tmp_path / name).read_text() == (tmp_path / f"expected.{name}").read_text()
 
 
-def test_a_query_that_others_cut_is_searched_whole(machine: Machine) -> None:
+def test_a_query_that_others_cut_is_searched_whole(machine):
     random = np.random.default_rng(3)
     reference = "".join(random.choice(list("ACGT"), 90_000))
     query = reference[20_000:] + "N" + reverse_complement(reference) + reference[:500] * 3
@@ -95,9 +92,7 @@ def test_a_query_that_others_cut_is_searched_whole(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("bases", [1, 300])
-def test_blocks_of_any_size(
-    index: mummergpu.Index, machine: Machine, monkeypatch: pytest.MonkeyPatch, bases: int
-) -> None:
+def test_blocks_of_any_size(index, machine, monkeypatch, bases):
     queries = records_of(Path("q.fa"))
     expected = index.match(queries, backend="cpu", strands="both")
     monkeypatch.setattr(Engine, "block_bases", lambda *given: bases)
@@ -108,14 +103,14 @@ def test_blocks_of_any_size(
 
 
 @pytest.mark.parametrize("queries", [[], [("none", "")], [("a", ""), ("b", "ACG")]])
-def test_nothing_to_find(index: mummergpu.Index, queries: list[tuple[str, str]]) -> None:
+def test_nothing_to_find(index, queries):
     found = index.match_on_device(queries, strands="both")
     assert_equal(found, index.match(queries, backend="cpu", strands="both"))
     assert found.offsets.to_host().tolist() == [0] * (len(queries) + 1)
     assert found.length.__cuda_array_interface__["data"] == (0, False)
 
 
-def test_matches_outlive_the_index(machine: Machine) -> None:
+def test_matches_outlive_the_index(machine):
     with mummergpu.Index.build("r.fa", min_length=12) as index:
         expected = index.match(records_of(Path("q.fa")), backend="cpu", strands="both")
         found = index.match_on_device(Path("q.fa"), strands="both")
@@ -130,13 +125,13 @@ def test_matches_outlive_the_index(machine: Machine) -> None:
     assert not device.shared
 
 
-def test_what_others_write_is_kept(index: mummergpu.Index) -> None:
+def test_what_others_write_is_kept(index):
     found = index.match_on_device(Path("q.fa"), strands="both")
     taken(found.length)[:] = 7
     assert set(found.to_host().length.tolist()) == {7}
 
 
-def test_one_table_serves_every_search(machine: Machine) -> None:
+def test_one_table_serves_every_search(machine):
     queries = records_of(Path("q.fa"))
     for words in (("auto", "cuda"), ("cuda", "auto")):
         index = mummergpu.Index.build("r.fa", min_length=12)
@@ -148,7 +143,7 @@ def test_one_table_serves_every_search(machine: Machine) -> None:
     assert machine.numbers == [0, 0]
 
 
-def test_several_threads(index: mummergpu.Index, machine: Machine) -> None:
+def test_several_threads(index, machine):
     queries = records_of(Path("q.fa"))
     expected = index.match(queries, backend="cpu", strands="both")
     before = set(threading.enumerate())
@@ -164,7 +159,7 @@ def test_several_threads(index: mummergpu.Index, machine: Machine) -> None:
     assert set(threading.enumerate()) <= before
 
 
-def test_pairs(index: mummergpu.Index, tmp_path: Path) -> None:
+def test_pairs(index, tmp_path):
     """In memory and in files, with the names of mates; a read without a mate is an error."""
     records = [(f"p{number // 2}", bases) for number, (_, bases) in enumerate(records_of(FILES[0]))]
     mates = records[: len(records) // 2 * 2]
@@ -181,7 +176,7 @@ def test_pairs(index: mummergpu.Index, tmp_path: Path) -> None:
         index.match_on_device([*files, files[0]], pair=True, strands="both")
 
 
-def test_an_index_file(index: mummergpu.Index, tmp_path: Path) -> None:
+def test_an_index_file(index, tmp_path):
     index.save(tmp_path / "r.mgi")
     opened = mummergpu.Index.open(tmp_path / "r.mgi")
     for length in (12, 15):
@@ -191,9 +186,7 @@ def test_an_index_file(index: mummergpu.Index, tmp_path: Path) -> None:
         )
 
 
-def test_what_it_refuses(
-    index: mummergpu.Index, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_it_refuses(index, machine, tmp_path, monkeypatch):
     for mode in ("mum", "mumreference"):
         with pytest.raises(OptionError, match=f"^mode: '{mode}' is filtered on the host"):
             index.match_on_device("ACGT", mode=mode, strands="both")
@@ -216,7 +209,7 @@ def test_what_it_refuses(
         mummergpu.Index.build("r.fa", min_length=12).match_on_device("ACGT", strands="both")
 
 
-def test_trees_are_refused(machine: Machine, tmp_path: Path) -> None:
+def test_trees_are_refused(machine, tmp_path):
     from mummergpu.cli.main import main
 
     trees = str(tmp_path / "trees.mgi")
@@ -226,7 +219,7 @@ def test_trees_are_refused(machine: Machine, tmp_path: Path) -> None:
     assert not machine.devices
 
 
-def test_parts_and_groups_are_refused(machine: Machine, tmp_path: Path) -> None:
+def test_parts_and_groups_are_refused(machine, tmp_path):
     from mummergpu.cli.main import main
 
     parts = str(tmp_path / "parts.mgi")
@@ -257,8 +250,8 @@ def test_parts_and_groups_are_refused(machine: Machine, tmp_path: Path) -> None:
             index.match_on_device("ACGT", strands="both")
 
 
-def test_records_that_do_not_fit_are_refused(machine: Machine) -> None:
-    def prepare(device: WatchedDevice) -> None:
+def test_records_that_do_not_fit_are_refused(machine):
+    def prepare(device):
         device.refuse = lambda number, size: size == 6 * 8
 
     machine.prepare = prepare
@@ -269,9 +262,9 @@ def test_records_that_do_not_fit_are_refused(machine: Machine) -> None:
     assert machine.devices[0].refusals == 1
 
 
-def test_columns_that_do_not_fit_are_refused(machine: Machine) -> None:
-    def prepare(device: WatchedDevice) -> None:
-        def before_launch(kernel: str) -> None:
+def test_columns_that_do_not_fit_are_refused(machine):
+    def prepare(device):
+        def before_launch(kernel):
             if kernel == "write_kmer_mems":
                 device.refuse = lambda number, size: len(device.shared) > 3
 

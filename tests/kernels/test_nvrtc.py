@@ -1,13 +1,9 @@
 """Every program that a policy can ask for compiles, for old and new devices, and spills nothing."""
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from helpers.hidden_models import profile
@@ -16,7 +12,7 @@ from helpers.pairwise import pairwise_programs
 from mummergpu.cuda import nvrtc as compilation
 from mummergpu.cuda import stream_worker as launches
 from mummergpu.cuda.nvrtc import compile_with_log
-from mummergpu.cuda.program import CONSTANTS_HEADER, ProgramSource, read_sources
+from mummergpu.cuda.program import CONSTANTS_HEADER, read_sources
 from mummergpu.hmm import device_filters, device_work, tile_filter
 from mummergpu.hmm.filter_programs import (
     MAX_WORD_REGISTERS,
@@ -73,7 +69,7 @@ pytestmark = pytest.mark.usefixtures("nvrtc")
 
 
 @pytest.fixture(autouse=True)
-def told_by_the_assembler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def told_by_the_assembler(monkeypatch):
     """Has what each kernel needs among the compiler's messages."""
     monkeypatch.setattr(compilation, "OPTIONS", (*compilation.OPTIONS, "--ptxas-options=-v"))
     yield
@@ -119,7 +115,7 @@ PROGRAMS = [
 ]
 
 
-def kernels_launched(*modules: ModuleType) -> set[str]:
+def kernels_launched(*modules):
     """The kernels that a backend names when it launches them."""
     names = set()
     for module in modules:
@@ -135,14 +131,14 @@ def kernels_launched(*modules: ModuleType) -> set[str]:
 KERNEL = r'extern "C" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s+)?(\w+)\(([^)]*)\)'
 
 
-def kernels_written(program: ProgramSource) -> set[str]:
+def kernels_written(program):
     """The kernels that the files of a program define."""
     files = program.files(read_sources())
     texts = [files[name] for name in files_included(program)]
     return {name for text in texts for name, _ in re.findall(KERNEL, text)}
 
 
-def files_included(program: ProgramSource) -> set[str]:
+def files_included(program):
     """The files that a program's entry includes, and those that these include."""
     files = program.files(read_sources())
     found, waiting = {program.entry}, [program.entry]
@@ -153,9 +149,7 @@ def files_included(program: ProgramSource) -> set[str]:
     return found
 
 
-def check_program(
-    program: ProgramSource, architecture: str, kernels: set[str] | None = None
-) -> None:
+def check_program(program, architecture, kernels=None):
     """Without `kernels`, the program has all of its source."""
     image, log = compile_with_log(read_sources(), program, architecture)
     assert image.startswith(b"\x7fELF")
@@ -174,9 +168,7 @@ def check_program(
 
 
 @pytest.mark.parametrize(("architecture", "choice"), pairwise_programs(ARCHITECTURES))
-def test_each_pair_of_policies_and_formats_compiles(
-    architecture: str, choice: tuple[Policy, bool]
-) -> None:
+def test_each_pair_of_policies_and_formats_compiles(architecture, choice):
     check_program(tree_program(*choice, False), architecture)
 
 
@@ -184,7 +176,7 @@ def test_each_pair_of_policies_and_formats_compiles(
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_all_policies_of_a_layout_compile(architecture: str, wide: bool, layout: str) -> None:
+def test_all_policies_of_a_layout_compile(architecture, wide, layout):
     """For the newest device each set of textures; for the others none of them and all."""
     letters = set(layout.replace("none", ""))
     every = product((False, True), repeat=3)
@@ -195,38 +187,38 @@ def test_all_policies_of_a_layout_compile(architecture: str, wide: bool, layout:
 
 @pytest.mark.parametrize("code", ["none", "m", "QRTmrt"])
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
-def test_programs_that_count_node_visits_compile(wide: bool, code: str) -> None:
+def test_programs_that_count_node_visits_compile(wide, code):
     check_program(tree_program(Policy.from_code(code), wide, True), "sm_90")
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_kmer_search_compiles(architecture: str) -> None:
+def test_the_kmer_search_compiles(architecture):
     check_program(KMER_PROGRAM, architecture)
     check_program(SEED_PROGRAM, architecture)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_measurement_of_gathers_compiles(architecture: str) -> None:
+def test_the_measurement_of_gathers_compiles(architecture):
     check_program(GATHER_PROGRAM, architecture)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_candidates_of_reads_compile(architecture: str) -> None:
+def test_the_candidates_of_reads_compile(architecture):
     check_program(MAPPING_PROGRAM, architecture)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_alignment_of_tiles_compiles(architecture: str) -> None:
+def test_the_alignment_of_tiles_compiles(architecture):
     check_program(VITERBI_PROGRAM, architecture)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_the_blocks_of_bgzf_compile(architecture: str) -> None:
+def test_the_blocks_of_bgzf_compile(architecture):
     check_program(BGZF_PROGRAM, architecture)
 
 
 @pytest.mark.parametrize("architecture", ENDS)
-def test_the_filters_of_profiles_compile(architecture: str) -> None:
+def test_the_filters_of_profiles_compile(architecture):
     check_program(SEQUENCE_PROGRAM, architecture)
     shapes = [(8, 1), (8, 7), (16, 13), (32, 10), (32, 26), (32, 59)]
     if architecture == "sm_90":
@@ -239,14 +231,14 @@ def test_the_filters_of_profiles_compile(architecture: str) -> None:
         check_program(word_program(RowShape(32, registers)).source, architecture)
 
 
-def warp_program(code: str, nodes: int) -> ProgramSource:
+def warp_program(code, nodes):
     found = RowPolicy.from_code(code).program(nodes, 48 << 10)
     assert found is not None
     return found.source
 
 
 @pytest.mark.parametrize("architecture", ENDS)
-def test_the_policies_of_filters_compile(architecture: str) -> None:
+def test_the_policies_of_filters_compile(architecture):
     """Private rows lie in local memory, as a study wants them; nothing else does."""
     for code in ("g1crggg", "c8hscss", "p2cicst"):
         program = thread_program(ThreadPolicy.from_code(code), 270)
@@ -264,7 +256,7 @@ def test_the_policies_of_filters_compile(architecture: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_filters_of_profiles_of_all_sizes_compile() -> None:
+def test_the_filters_of_profiles_of_all_sizes_compile():
     for nodes in range(1, 3777, 16):
         check_program(byte_program(byte_shape(nodes)).source, "sm_90")
     # The last two keep some words in local memory.
@@ -272,7 +264,7 @@ def test_the_filters_of_profiles_of_all_sizes_compile() -> None:
         check_program(word_program(RowShape(32, registers)).source, "sm_90")
 
 
-def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
+def test_the_backends_launch_what_there_is_and_all_of_it():
     for_trees = kernels_launched(tree_search, searching, launches)
     assert for_trees == kernels_written(TREE_PROGRAM)
     assert set(KERNELS) <= for_trees
@@ -303,14 +295,14 @@ def test_the_backends_launch_what_there_is_and_all_of_it() -> None:
     assert for_gathers == kernels_written(GATHER_PROGRAM)
 
 
-def test_every_file_is_included_by_a_program() -> None:
-    programs: list[ProgramSource] = [program.values[0] for program in PROGRAMS]  # type: ignore[misc]
+def test_every_file_is_included_by_a_program():
+    programs = [program.values[0] for program in PROGRAMS]  # type: ignore[misc]
     included = {name for program in programs for name in files_included(program)}
     assert included == {*read_sources(), CONSTANTS_HEADER}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_every_constant_is_used_by_a_kernel(program: ProgramSource) -> None:
+def test_every_constant_is_used_by_a_kernel(program):
     """And none is defined a second time."""
     files = program.files(read_sources())
     text = "\n".join(files[name] for name in files_included(program) - {CONSTANTS_HEADER})
@@ -320,7 +312,7 @@ def test_every_constant_is_used_by_a_kernel(program: ProgramSource) -> None:
         assert not re.search(rf"\b(constexpr \w+|define) {name}\b", code), f"{name} twice"
 
 
-def test_every_kernel_says_what_it_is_given_and_how_it_is_launched() -> None:
+def test_every_kernel_says_what_it_is_given_and_how_it_is_launched():
     """A comment before it names its parameters, or the kernel that has the same."""
     for name, text in read_sources().items():
         for found in re.finditer(KERNEL, text):

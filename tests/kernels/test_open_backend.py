@@ -1,30 +1,15 @@
 """Which backend is opened, with a device and without one, and what is said of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.host_device import everything_given_back
 from helpers.options import match_options
-from helpers.played_machine import (
-    BARE,
-    BROKEN_PYCUDA,
-    GIB,
-    NO_DRIVER,
-    NO_LIBRARY,
-    NO_PYCUDA,
-    SOUND,
-    Machine,
-    Output,
-)
+from helpers.played_machine import BARE, BROKEN_PYCUDA, GIB, NO_DRIVER, NO_LIBRARY, NO_PYCUDA, SOUND
 
 from mummergpu.cli.main import main
-from mummergpu.cuda.driver import DriverFacts
 from mummergpu.cuda.nvrtc import INSTALL
-from mummergpu.cuda.requirements import CudaFacts
 from mummergpu.errors import BackendError
 from mummergpu.index.tree.policy import Policy
 from mummergpu.matching import open_cuda as opening
@@ -37,7 +22,7 @@ from mummergpu.runtime.stats import Stats
 CLONE = "(in a clone: pip install '.[cuda-wheels]')"
 
 
-def chosen(notices: list[str], **told: Any) -> tuple[TreeCpuBackend | TreeCudaBackend, Stats]:
+def chosen(notices, **told):
     stats = Stats()
     options = match_options("r.fa", ("q.fa",), **told)
     backend = open_backend(options.index.kind, options.device, stats, notices.append)
@@ -46,8 +31,8 @@ def chosen(notices: list[str], **told: Any) -> tuple[TreeCpuBackend | TreeCudaBa
 
 
 @pytest.mark.parametrize("name", ["auto", "cuda"])
-def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> None:
-    notices: list[str] = []
+def test_a_device_is_taken_where_there_is_one(machine, name):
+    notices = []
     backend, stats = chosen(
         notices,
         backend=name,
@@ -80,11 +65,9 @@ def test_a_device_is_taken_where_there_is_one(machine: Machine, name: str) -> No
         (BROKEN_PYCUDA, "auto", "cuda-bindings"),
     ],
 )
-def test_the_library_is_the_one_that_is_wanted(
-    machine: Machine, facts: CudaFacts, wanted: str, taken: str
-) -> None:
+def test_the_library_is_the_one_that_is_wanted(machine, facts, wanted, taken):
     machine.looks(facts)
-    notices: list[str] = []
+    notices = []
     backend, _ = chosen(notices, backend="cuda", device_library=wanted)
     backend.close()
     assert machine.libraries == [taken]
@@ -92,7 +75,7 @@ def test_the_library_is_the_one_that_is_wanted(
     assert len(broken) == (facts is BROKEN_PYCUDA)
 
 
-def test_a_library_that_is_wanted_and_missing_is_an_error(machine: Machine) -> None:
+def test_a_library_that_is_wanted_and_missing_is_an_error(machine):
     machine.looks(NO_PYCUDA)
     with pytest.raises(BackendError, match=r"PyCUDA is not installed: .*--device-library"):
         chosen([], backend="cuda", device_library="pycuda")
@@ -102,7 +85,7 @@ def test_a_library_that_is_wanted_and_missing_is_an_error(machine: Machine) -> N
     assert machine.devices == []
 
 
-def test_the_command_passes_the_library_on(machine: Machine, output: Output) -> None:
+def test_the_command_passes_the_library_on(machine, output):
     words = ["r.fa", "q.fa", "-l", "15", "--backend", "cuda", "--stats", "stats.json"]
     expected = output(*words)[0]
     assert output(*words, "--device-library", "cuda-bindings")[0] == expected
@@ -110,12 +93,12 @@ def test_the_command_passes_the_library_on(machine: Machine, output: Output) -> 
     assert json.loads(Path("stats.json").read_text())["settings"]["device_library"] == "host"
 
 
-def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
-    def ask() -> DriverFacts:
+def test_the_cpu_backend_asks_for_no_device(machine):
+    def ask():
         raise AssertionError("the driver was asked")
 
     machine.patch.setattr(opening, "driver_facts", ask)
-    notices: list[str] = []
+    notices = []
     backend, _ = chosen(notices, backend="cpu")
     assert isinstance(backend, TreeCpuBackend)
     assert notices == []
@@ -128,27 +111,25 @@ def test_the_cpu_backend_asks_for_no_device(machine: Machine) -> None:
         (NO_LIBRARY, f"no cuda backend: cuda-bindings: not installed: {INSTALL}"),
     ],
 )
-def test_auto_takes_the_cpu_where_something_is_missing_and_says_so(
-    machine: Machine, facts: CudaFacts, notice: str
-) -> None:
+def test_auto_takes_the_cpu_where_something_is_missing_and_says_so(machine, facts, notice):
     machine.looks(facts)
-    notices: list[str] = []
+    notices = []
     backend, _ = chosen(notices, backend="auto")
     assert isinstance(backend, TreeCpuBackend)
     assert len(notices) == 1 and notices[0].startswith(notice)
     assert machine.devices == []
 
 
-def test_auto_takes_the_cpu_where_the_device_is_full(machine: Machine) -> None:
+def test_auto_takes_the_cpu_where_the_device_is_full(machine):
     machine.memory_bytes = 1 << 20
-    notices: list[str] = []
+    notices = []
     backend, _ = chosen(notices, backend="auto")
     assert isinstance(backend, TreeCpuBackend)
     assert len(notices) == 1 and "bytes of device memory are too few" in notices[0]
     assert everything_given_back(machine.devices[0])
 
 
-def test_cuda_without_a_device_is_an_error(machine: Machine) -> None:
+def test_cuda_without_a_device_is_an_error(machine):
     machine.looks(NO_DRIVER)
     with pytest.raises(BackendError, match=r"no NVIDIA driver \(not found\): install NVIDIA's"):
         chosen([], backend="cuda")
@@ -167,9 +148,7 @@ def test_cuda_without_a_device_is_an_error(machine: Machine) -> None:
         (BARE, ["install NVIDIA's driver", f"cuda-bindings: not installed: {INSTALL}"]),
     ],
 )
-def test_the_command_says_what_to_install(
-    machine: Machine, capfd: pytest.CaptureFixture[str], facts: CudaFacts, remedies: list[str]
-) -> None:
+def test_the_command_says_what_to_install(machine, capfd, facts, remedies):
     machine.looks(facts)
     assert main(["r.fa", "q.fa", "--backend", "cuda", "-o", "out"]) == 1
     out, err = capfd.readouterr()
@@ -180,9 +159,7 @@ def test_the_command_says_what_to_install(
     assert not Path("out").exists()
 
 
-def test_the_command_without_a_device_says_which_backend_it_takes(
-    machine: Machine, output: Output
-) -> None:
+def test_the_command_without_a_device_says_which_backend_it_takes(machine, output):
     machine.looks(BARE)
     out, err = output("r.fa", "q.fa", "-l", "15", "--search", "tree", "-v")
     assert "mummergpu: no cuda backend: no NVIDIA driver (not found)" in err

@@ -5,12 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from helpers.host_device import HostDevice, HostMark, HostProgram, everything_given_back
@@ -18,11 +17,10 @@ from helpers.opened_backends import GENOME
 from helpers.search_cases import STRANDS, SearchCase
 from helpers.studies import Steps, data_of, options_of, planned_in, sweep_into, wanted
 from helpers.sweeps import read_sweep
-from helpers.watched_device import WatchedCompiler, WatchedDevice, WatchedProgram
+from helpers.watched_device import WatchedCompiler, WatchedDevice
 
 from mummergpu.cuda.device import KernelResources
 from mummergpu.errors import BackendError
-from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import NO_POLICY, Policy
 from mummergpu.matching.backends.cuda_streams import STREAMS
@@ -33,12 +31,15 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.studies import machine
 from mummergpu.studies import searcher as searchers
 from mummergpu.studies.combinations import PlannedRun
-from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.gathers import DEVICE_GATHERS, DEVICE_KERNELS, RECORD_BYTES, device_gathers
 from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import ORDERING_KERNELS, Measurer
-from mummergpu.studies.records import SweepRun
 from mummergpu.studies.searcher import ONE_BLOCK, DeviceSearcher
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mummergpu.index.tree.flatten import TreePage
 
 HERE = Path(__file__).resolve().parent
 CASE = replace(GENOME, page_size=200)
@@ -49,11 +50,11 @@ COUNTED = {"match_kernel", "count_mems", "write_mems"}
 class NumberedDevice(WatchedDevice):
     """Each program that is loaded has kernels of one more register."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.programs = 0
 
-    def load(self, cubin: bytes) -> WatchedProgram:
+    def load(self, cubin):
         self.programs += 1
         program, number = super().load(cubin), self.programs
         program.resources = lambda kernel: KernelResources(number, 0, 8, 0.5)  # type: ignore[method-assign]
@@ -70,9 +71,7 @@ class Studied:
     asked_before: int
     pages: dict[str, Sequence[TreePage]] = field(default_factory=dict)
 
-    def measure(
-        self, runs: Sequence[tuple[str, bool]], case: SearchCase = CASE, data: DataSet = DATA
-    ) -> list[SweepRun]:
+    def measure(self, runs, case=CASE, data=DATA):
         """A run for each policy, with nodes counted or not."""
         found = []
         with ThreadPoolExecutor(2) as executor:
@@ -88,7 +87,7 @@ class Studied:
 
 
 @pytest.fixture
-def studied(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Iterator[Studied]:
+def studied(compiler, monkeypatch):
     kept = []
     monkeypatch.setattr(searchers, "keep_freed_memory", lambda: kept.append(True))
     device, stats = NumberedDevice(), Stats()
@@ -108,7 +107,7 @@ def studied(compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch) -> Itera
     assert everything_given_back(device)
 
 
-def test_every_policy_finds_the_same(studied: Studied) -> None:
+def test_every_policy_finds_the_same(studied):
     both = data_of(CASE, 1, STRANDS)
     policies = [NO_POLICY, "m", "QRT", "QRTmrt"]
     runs = studied.measure([(code, False) for code in policies], CASE, both)
@@ -117,7 +116,7 @@ def test_every_policy_finds_the_same(studied: Studied) -> None:
     assert len({(run.digest, run.candidate_matches) for run in runs}) == 1
 
 
-def test_what_a_run_costs_is_recorded(studied: Studied) -> None:
+def test_what_a_run_costs_is_recorded(studied):
     (run,) = studied.measure([("m", False)])
     pages = len(CASE.page_plan)
     assert pages > 2
@@ -140,7 +139,7 @@ def test_what_a_run_costs_is_recorded(studied: Studied) -> None:
     assert all(value > 0 for value in seconds.values())
 
 
-def test_bytes_are_those_of_the_trees_the_queries_and_the_matches(studied: Studied) -> None:
+def test_bytes_are_those_of_the_trees_the_queries_and_the_matches(studied):
     first, again = studied.measure([("m", False), ("m", False)])
     assert first.bytes == again.bytes
     (block,) = DATA.blocks
@@ -150,7 +149,7 @@ def test_bytes_are_those_of_the_trees_the_queries_and_the_matches(studied: Studi
     assert first.bytes["from_device"] == 8 * (block.query_count + 1) + 24 * first.mems
 
 
-def test_nodes_are_counted_in_profile_runs_alone(studied: Studied) -> None:
+def test_nodes_are_counted_in_profile_runs_alone(studied):
     given = [("m", False), ("m", True), ("m", False), (NO_POLICY, True), ("n", True), ("m", True)]
     plain, profile, after, split, reordered, again = studied.measure(given)
     for run in (plain, after):
@@ -166,7 +165,7 @@ def test_nodes_are_counted_in_profile_runs_alone(studied: Studied) -> None:
     assert len({run.digest for run in (plain, profile, after, split, again)}) == 1
 
 
-def test_each_run_is_searched_by_the_program_of_its_policy(studied: Studied) -> None:
+def test_each_run_is_searched_by_the_program_of_its_policy(studied):
     """And has the resources of that, whichever was loaded before."""
     order = [("m", False), ("QRT", False), (NO_POLICY, False), ("QRT", False), ("m", False)]
     order += [("m", True), ("n", False), ("m", False)]
@@ -183,7 +182,7 @@ def test_each_run_is_searched_by_the_program_of_its_policy(studied: Studied) -> 
             assert told == (number, 0, 8, 0.5)
 
 
-def test_trees_take_each_others_place(studied: Studied) -> None:
+def test_trees_take_each_others_place(studied):
     studied.measure([("QRT", False), ("m", False)])
     assert not studied.device.textures
     held = studied.device.used
@@ -191,7 +190,7 @@ def test_trees_take_each_others_place(studied: Studied) -> None:
     assert studied.device.used == held
 
 
-def test_what_finds_nothing_is_measured_too(studied: Studied) -> None:
+def test_what_finds_nothing_is_measured_too(studied):
     case = SearchCase("nothing", ("A" * 60,), ("C" * 30, "G" * 70), 20)
     (run,) = studied.measure([("m", True)], case, data_of(case))
     assert (run.mems, run.candidate_matches) == (0, 0)
@@ -199,20 +198,18 @@ def test_what_finds_nothing_is_measured_too(studied: Studied) -> None:
     assert run.bytes["from_device"] == 24
 
 
-def test_queries_are_searched_as_one_block(studied: Studied) -> None:
+def test_queries_are_searched_as_one_block(studied):
     sizes = studied.searcher.backend.sizes
     assert studied.searcher.block_size == min(ONE_BLOCK, 2 * STREAMS * sizes.block_bases)
     assert studied.searcher.is_device
 
 
-def test_a_sweep_on_a_device(
-    studied: Studied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_on_a_device(studied, tmp_path, monkeypatch):
     codes = [NO_POLICY, "m", "QRT"]
-    loads: list[tuple[str, bool]] = []
+    loads = []
     load = Measurer.load
 
-    def counted(measurer: Measurer, code: str, pages: Any, profile: bool) -> None:
+    def counted(measurer, code, pages, profile):
         loads.append((code, profile))
         load(measurer, code, pages, profile)
 
@@ -239,7 +236,7 @@ def test_a_sweep_on_a_device(
     assert sweep_into(tmp_path, DATA, options, studied.searcher) == 0
 
 
-def test_a_sweep_that_goes_on_makes_only_what_is_missing(studied: Studied, tmp_path: Path) -> None:
+def test_a_sweep_that_goes_on_makes_only_what_is_missing(studied, tmp_path):
     codes = [NO_POLICY, "m"]
     options = options_of(codes, CASE, runs=3, control_runs=1)
     assert sweep_into(tmp_path, DATA, options, studied.searcher) == 7
@@ -250,12 +247,10 @@ def test_a_sweep_that_goes_on_makes_only_what_is_missing(studied: Studied, tmp_p
     assert [run.kind for run in read_sweep(tmp_path).runs[7:]] == ["profile"] * 2
 
 
-def test_other_matches_on_a_device_are_an_error(
-    studied: Studied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_matches_on_a_device_are_an_error(studied, tmp_path, monkeypatch):
     find = TreeCudaBackend.find_mems
 
-    def find_more(backend: TreeCudaBackend, *given: Any) -> Any:
+    def find_more(backend, *given):
         found = find(backend, *given)
         if backend.policy.merged_tree and found is not None:
             found[STRANDS[0]].lengths[-1] += 1
@@ -270,12 +265,10 @@ def test_other_matches_on_a_device_are_an_error(
 
 
 @pytest.mark.parametrize("profile", [False, True])
-def test_all_programs_are_compiled_before(
-    studied: Studied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: bool
-) -> None:
+def test_all_programs_are_compiled_before(studied, tmp_path, monkeypatch, profile):
     asked = []
 
-    def cubin(sources: Any, program: Any, architecture: str) -> bytes:
+    def cubin(sources, program, architecture):
         asked.append((program, architecture))
         return b""
 
@@ -295,10 +288,8 @@ def test_all_programs_are_compiled_before(
     assert set(asked) == expected
 
 
-def test_a_program_that_does_not_compile_is_an_error(
-    studied: Studied, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def cubin(*given: Any) -> bytes:
+def test_a_program_that_does_not_compile_is_an_error(studied, tmp_path, monkeypatch):
+    def cubin(*given):
         raise BackendError("cuda", "the compiler says no")
 
     monkeypatch.setattr(studied.searcher.backend.cache, "cubin", cubin)
@@ -307,7 +298,7 @@ def test_a_program_that_does_not_compile_is_an_error(
         studied.searcher.compile_programs(["m"], False, False)
 
 
-def test_gathers_of_a_device(compiler: WatchedCompiler) -> None:
+def test_gathers_of_a_device(compiler):
     device = HostDevice(resident_blocks=5)
     rates = device_gathers(device, compiler, 1000, 4)  # type: ignore[arg-type]
     # A launch takes a millisecond; there would be 256 threads in a block.
@@ -317,22 +308,18 @@ def test_gathers_of_a_device(compiler: WatchedCompiler) -> None:
     assert not device.buffers and not device.streams
 
 
-def test_the_median_of_all_launches_but_the_first_counts(
-    compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_median_of_all_launches_but_the_first_counts(compiler, monkeypatch):
     lengths = iter([4.0, 2.0, 50.0] * len(DEVICE_KERNELS))
     monkeypatch.setattr(HostMark, "milliseconds_since", lambda *given: next(lengths))
     rates = device_gathers(HostDevice(), compiler, 1000, 3)  # type: ignore[arg-type]
     assert rates == dict.fromkeys(DEVICE_KERNELS, 3 * 256 * DEVICE_GATHERS * 1000.0 / 4.0)
 
 
-def test_gathers_are_measured_on_a_table_of_the_size(
-    compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    launched: dict[str, tuple[int, ...]] = {}
+def test_gathers_are_measured_on_a_table_of_the_size(compiler, monkeypatch):
+    launched = {}
     run = HostProgram.run
 
-    def noted(program: HostProgram, kernel: str, blocks: int, threads: int, arguments: Any) -> None:
+    def noted(program, kernel, blocks, threads, arguments):
         launched[kernel] = tuple(int(value) for value in arguments)
         run(program, kernel, blocks, threads, arguments)
 
@@ -344,8 +331,8 @@ def test_gathers_are_measured_on_a_table_of_the_size(
         assert launched[kernel][1:3] == (1000, DEVICE_GATHERS)
 
 
-def test_gathers_stay_inside_the_table(sanitizing: dict[str, str], library_folder: Path) -> None:
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
+def test_gathers_stay_inside_the_table(sanitizing, library_folder):
+    def run(*words):
         command = [sys.executable, "-W", "error", str(HERE / "sanitized_gathers.py")]
         given = [*command, str(library_folder), *words]
         return subprocess.run(given, capture_output=True, text=True, env=sanitizing, timeout=240)
@@ -356,7 +343,7 @@ def test_gathers_stay_inside_the_table(sanitizing: dict[str, str], library_folde
     assert short.returncode != 0 and "heap-buffer-overflow" in short.stderr, short.stdout
 
 
-def test_facts_of_a_device(studied: Studied, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_of_a_device(studied, monkeypatch):
     one = SimpleNamespace(number=1, multiprocessors=8, clock_kilohertz=1, memory_clock_kilohertz=1)
     zero = SimpleNamespace(
         number=0, multiprocessors=132, clock_kilohertz=1_980_000, memory_clock_kilohertz=0

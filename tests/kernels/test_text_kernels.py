@@ -1,9 +1,7 @@
 """The kernels that make text, on the host, beside the text of the host's own formatter."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,16 +12,13 @@ from helpers.kmer_cases import tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
 from helpers.text_cases import STYLES, TEXT_CASES, awkwardly_named, columns_of, text_of_device
-from helpers.watched_device import WatchedCompiler, WatchedDevice
+from helpers.watched_device import WatchedDevice
 
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.matching.backends.interface import BlockText
 from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.matches.mummer import MummerFormatter
-from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
@@ -32,8 +27,8 @@ WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_leng
 @pytest.mark.parametrize("window_bytes", [1, 1000, 1 << 12, 70_001])
 @pytest.mark.parametrize("piece_bytes", [1, 999, 1 << 14])
 def test_windows_and_pieces_of_any_size_join_to_the_whole(
-    compiler: WatchedCompiler, monkeypatch: pytest.MonkeyPatch, window_bytes: int, piece_bytes: int
-) -> None:
+    compiler, monkeypatch, window_bytes, piece_bytes
+):
     monkeypatch.setattr(cuda_consumers, "WINDOW_BYTES", window_bytes)
     case = TEXT_CASES[1]
     formatter = MummerFormatter(case.reference, STYLES[-1], piece_bytes)
@@ -47,16 +42,11 @@ Open = Callable[..., tuple[OpenedBackend[KmerCudaBackend], Callable[..., bytes]]
 
 
 @pytest.fixture
-def opened(compiler: WatchedCompiler) -> Iterator[Open]:
+def opened(compiler):
     """Opens backends with a case loaded, each with the host's text; closes them."""
-    every: list[OpenedBackend[KmerCudaBackend]] = []
+    every = []
 
-    def open_backend(
-        case: SearchCase,
-        style: TextStyle = STYLES[-1],
-        memory: int | None = None,
-        with_columns: bool = False,
-    ) -> tuple[OpenedBackend[KmerCudaBackend], Callable[..., bytes]]:
+    def open_backend(case, style=STYLES[-1], memory=None, with_columns=False):
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
         backend = KmerCudaBackend(
             device, compiler, stats, notices.append, memory, closes_device=True
@@ -68,7 +58,7 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
         backend.load_pages(tables_of(case, KmerSampling(3)), case.minimum_length)
         every.append(OpenedBackend(backend, device, stats, notices))
 
-        def expected(block: QueryBlock) -> bytes:
+        def expected(block):
             rows = {strand: columns_of(case.expected(strand)) for strand in STRANDS}
             return b"".join(piece.tobytes() for piece in formatter.format_block(block, rows))
 
@@ -78,13 +68,13 @@ def opened(compiler: WatchedCompiler) -> Iterator[Open]:
     close_all(every)
 
 
-def joined(text: BlockText | None) -> bytes:
+def joined(text):
     assert text is not None
     return b"".join(piece.tobytes() for piece in text.pieces)
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_a_search_returns_the_text_of_its_matches(opened: Open, style: TextStyle) -> None:
+def test_a_search_returns_the_text_of_its_matches(opened, style):
     given, expected = opened(WHOLE, style)
     block = awkwardly_named(WHOLE.block())
     assert given.backend.makes_text
@@ -98,7 +88,7 @@ def test_a_search_returns_the_text_of_its_matches(opened: Open, style: TextStyle
         assert given.backend.find_text(block, STRANDS, most) is None
 
 
-def test_every_launch_and_byte_of_a_text_is_accounted_for(opened: Open) -> None:
+def test_every_launch_and_byte_of_a_text_is_accounted_for(opened):
     given, _ = opened(WHOLE)
     block = awkwardly_named(WHOLE.block())
     given.device.launches.clear()
@@ -120,7 +110,7 @@ def test_every_launch_and_byte_of_a_text_is_accounted_for(opened: Open) -> None:
         assert given.stats.kernels[kernel].resources["registers"] == 1
 
 
-def test_pages_decide_whether_there_is_text(opened: Open) -> None:
+def test_pages_decide_whether_there_is_text(opened):
     given, _ = opened(WHOLE)
     whole = tables_of(WHOLE, KmerSampling(3))
     parts = tables_of(GENOME, KmerSampling(3))
@@ -132,7 +122,7 @@ def test_pages_decide_whether_there_is_text(opened: Open) -> None:
     assert not given.backend.makes_text
 
 
-def test_names_that_do_not_fit_leave_the_search_with_columns(opened: Open) -> None:
+def test_names_that_do_not_fit_leave_the_search_with_columns(opened):
     given, _ = opened(WHOLE)
     pages = tables_of(WHOLE, KmerSampling(3))
     with refused(given.device, lambda number, size: False):
@@ -146,7 +136,7 @@ def test_names_that_do_not_fit_leave_the_search_with_columns(opened: Open) -> No
         assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
 
 
-def test_any_request_may_be_refused_and_no_text_is_lost(opened: Open) -> None:
+def test_any_request_may_be_refused_and_no_text_is_lost(opened):
     given, expected = opened(WHOLE)
     block = awkwardly_named(WHOLE.block())
     text = expected(block)
@@ -166,8 +156,8 @@ def test_any_request_may_be_refused_and_no_text_is_lost(opened: Open) -> None:
 
 
 def test_blocks_that_do_not_fit_are_halved_and_a_query_that_does_not_has_no_text(
-    opened: Open, small_blocks: int
-) -> None:
+    opened, small_blocks
+):
     given, expected = opened(REPEATS, memory=small_blocks)
     block = awkwardly_named(REPEATS.block())
     assert joined(given.backend.find_text(block, STRANDS, ANY)) == expected(block)
@@ -176,9 +166,7 @@ def test_blocks_that_do_not_fit_are_halved_and_a_query_that_does_not_has_no_text
     assert given.backend.find_text(awkwardly_named(long.block()), STRANDS, ANY) is None
 
 
-def assert_same_columns(
-    found: BlockText | None, backend: KmerCudaBackend, block: QueryBlock
-) -> None:
+def assert_same_columns(found, backend, block):
     expected = backend.find_mems(block, STRANDS, ANY)
     assert found is not None and expected is not None
     assert set(found.mems) == set(expected) == set(STRANDS)
@@ -188,7 +176,7 @@ def assert_same_columns(
     assert sum(columns.count for columns in found.mems.values()) == found.count
 
 
-def test_text_comes_with_columns_where_these_are_needed(opened: Open, small_blocks: int) -> None:
+def test_text_comes_with_columns_where_these_are_needed(opened, small_blocks):
     for case, memory in ((WHOLE, None), (REPEATS, small_blocks)):
         given, expected = opened(case, memory=memory, with_columns=True)
         block = awkwardly_named(case.block())
@@ -200,15 +188,13 @@ def test_text_comes_with_columns_where_these_are_needed(opened: Open, small_bloc
         assert_same_columns(given.backend.find_text(empty, STRANDS, ANY), given.backend, empty)
 
 
-def test_text_without_columns_copies_none(opened: Open) -> None:
+def test_text_without_columns_copies_none(opened):
     given, _ = opened(WHOLE)
     found = given.backend.find_text(awkwardly_named(WHOLE.block()), STRANDS, ANY)
     assert found is not None and not found.mems
 
 
-def test_halves_that_are_too_long_together_are_no_text(
-    opened: Open, small_blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_halves_that_are_too_long_together_are_no_text(opened, small_blocks, monkeypatch):
     given, expected = opened(REPEATS, memory=small_blocks)
     block = awkwardly_named(REPEATS.block())
     size = len(expected(block))
@@ -219,7 +205,7 @@ def test_halves_that_are_too_long_together_are_no_text(
     assert given.halved
 
 
-def test_a_closed_backend_makes_no_text(opened: Open) -> None:
+def test_a_closed_backend_makes_no_text(opened):
     given, _ = opened(WHOLE)
     given.backend.close()
     with pytest.raises(BackendError, match="the backend is closed"):

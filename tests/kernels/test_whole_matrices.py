@@ -1,9 +1,5 @@
 """The kernels of whole matrices, run on the host: the paths of the processor's matrix, always."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from helpers.host_device import HostCompiler, HostDevice, everything_given_back
@@ -14,11 +10,10 @@ from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
 from mummergpu.viterbi.device.device_matrix import BLOCK_COLUMNS, STRIP_ROWS, DeviceMatrix
 from mummergpu.viterbi.device.device_tiles import DeviceTiles
 from mummergpu.viterbi.device.tile_set import TileSet, fit_two
-from mummergpu.viterbi.recurrence.model import Costs
 
 
 @pytest.fixture(scope="module")
-def compiled(cxx: str, library_folder: Path) -> bytes:
+def compiled(cxx, library_folder):
     return HostCompiler(library_folder).cubin({}, VITERBI_PROGRAM, "host")
 
 
@@ -36,9 +31,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 @pytest.mark.parametrize("streamed", [False, True], ids=["wavefront", "streaming"])
-def test_matrices_in_rounds_are_those_of_the_processor(
-    compiled: bytes, costs: Costs, streamed: bool
-) -> None:
+def test_matrices_in_rounds_are_those_of_the_processor(compiled, costs, streamed):
     random = np.random.default_rng(7)
     device = HostDevice()
     matrix = DeviceMatrix(device, device.load(compiled), costs, 1 << 28, Stats())
@@ -55,9 +48,7 @@ def test_matrices_in_rounds_are_those_of_the_processor(
     assert everything_given_back(device)
 
 
-def made_tiles(
-    random: np.random.Generator, count: int, most: int
-) -> tuple[np.ndarray, np.ndarray, TileSet]:
+def made_tiles(random, count, most):
     """Tiles of all shapes, and the sequences that they lie in."""
     pairs = []
     for number in range(count):
@@ -79,9 +70,7 @@ def made_tiles(
 @pytest.mark.parametrize(
     ("count", "most", "memory"), [(1, 9, 28), (150, 64, 18), (61, 140, 28), (41, 600, 28)]
 )
-def test_tiles_are_aligned_as_by_the_processor(
-    compiled: bytes, costs: Costs, count: int, most: int, memory: int
-) -> None:
+def test_tiles_are_aligned_as_by_the_processor(compiled, costs, count, most, memory):
     random = np.random.default_rng(count)
     queries, reference, tiles = made_tiles(random, count, most)
     assert fit_two(costs, tiles.lengths, tiles.reference_lengths).all()
@@ -99,7 +88,7 @@ def test_tiles_are_aligned_as_by_the_processor(
 
 
 @pytest.mark.parametrize("costs", COSTS[:2], ids=lambda costs: str(costs))
-def test_the_largest_tiles_of_half_words_are_right(compiled: bytes, costs: Costs) -> None:
+def test_the_largest_tiles_of_half_words_are_right(compiled, costs):
     """Sequences with nothing in common reach the lowest scores, equal ones the highest."""
     side = 1
     while fit_two(costs, np.array([side + 1]), np.array([side + 1]))[0]:

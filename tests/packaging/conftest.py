@@ -1,12 +1,9 @@
 """The tools that the tests of packages and recipes need."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.requirements import do_without, program_of
@@ -14,13 +11,13 @@ from helpers.requirements import do_without, program_of
 SOURCE = "pip install 'mummergpu[packaging]'"
 
 
-def program(name: str) -> str:
+def program(name):
     """Return the path of a program, which may lie beside this Python."""
     beside = Path(sys.executable).with_name(name)
     return str(beside) if beside.exists() else program_of(name, "PACKAGING", SOURCE)
 
 
-def module(name: str) -> Any:
+def module(name):
     """Return a module; skip the test if it is not installed."""
     if importlib.util.find_spec(name) is None:
         do_without(f"{name} is not installed ({SOURCE})", "PACKAGING")
@@ -28,32 +25,32 @@ def module(name: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def hadolint() -> str:
+def hadolint():
     """The program that checks Dockerfiles."""
     return program("hadolint")
 
 
 @pytest.fixture(scope="session")
-def snakemake() -> str:
+def snakemake():
     """The program that runs workflows."""
     return program("snakemake")
 
 
 @pytest.fixture(scope="session")
-def yaml() -> Any:
+def yaml():
     """The module that reads YAML."""
     return module("yaml")
 
 
 @pytest.fixture(scope="session")
-def build_tools() -> None:
+def build_tools():
     """The modules that build archives, and check what an index will show of them."""
     module("build")
     module("twine")
 
 
 @pytest.fixture
-def path_with_command(tmp_path_factory: pytest.TempPathFactory) -> str:
+def path_with_command(tmp_path_factory):
     """A search path with the command of this checkout before all others."""
     folder = tmp_path_factory.mktemp("bin")
     script = folder / "mummergpu"

@@ -1,7 +1,5 @@
 """The archives of a release: built by the standard tool, checked, and installed from source."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -26,7 +24,7 @@ print(*(one.__file__ for one in list(sys.modules.values()) if getattr(one, "__fi
 """
 
 
-def run(*command: str | Path, folder: Path) -> str:
+def run(*command, folder):
     """Run a command that knows nothing of the checkout; return what it prints."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "MUMMER"))}
     words = [str(word) for word in command]
@@ -36,7 +34,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def archives(build_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archives(build_tools, tmp_path_factory):
     """A folder with the source archive, and the wheel that was made from it."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "-o", folder, SOURCE, folder=folder)
@@ -44,7 +42,7 @@ def archives(build_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="module")
-def installed(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(archives, tmp_path_factory):
     """The programs of a new environment in which the source archive was installed.
 
     The libraries it depends on are lent by the environment of the tests. There is no network.
@@ -63,14 +61,14 @@ def installed(archives: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "venv" / "bin"
 
 
-def test_an_index_will_show_what_the_archives_say(archives: Path) -> None:
+def test_an_index_will_show_what_the_archives_say(archives):
     files = sorted(archives.iterdir())
     assert [path.name.partition("-")[0] for path in files] == ["mummergpu", "mummergpu"]
     told = run(sys.executable, "-m", "twine", "check", "--strict", *files, folder=archives)
     assert told.count("PASSED") == 2
 
 
-def test_the_source_archive_holds_what_a_packager_needs(archives: Path) -> None:
+def test_the_source_archive_holds_what_a_packager_needs(archives):
     (path,) = archives.glob("mummergpu-*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -83,7 +81,7 @@ def test_the_source_archive_holds_what_a_packager_needs(archives: Path) -> None:
     assert not any("__pycache__" in name for name in names)
 
 
-def test_the_source_archive_is_enough_to_install_from(installed: Path, tmp_path: Path) -> None:
+def test_the_source_archive_is_enough_to_install_from(installed, tmp_path):
     names, kernels, files = run(installed / "python", "-c", PROGRAM, folder=tmp_path).splitlines()
     assert {"LMONO", "HSILL", "GENOMES"} <= set(names.split())
     assert "kmer/program.cu" in kernels.split()
@@ -94,7 +92,7 @@ def test_the_source_archive_is_enough_to_install_from(installed: Path, tmp_path:
     assert sum("mummergpu" in path.parts for path in inside) > 50
 
 
-def test_the_installed_command_does_its_work(installed: Path, tmp_path: Path) -> None:
+def test_the_installed_command_does_its_work(installed, tmp_path):
     (tmp_path / "r.fa").write_text(f">r\n{'ACGGTCATTGCAAGGCCTTA' * 20}\n")
     program = installed / "mummergpu"
     run(program, "workload", "HSILL", "--scale", "0.00002", "--reference", "r.fa", "-o", "made",

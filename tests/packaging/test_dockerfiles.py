@@ -1,7 +1,5 @@
 """The recipes of containers."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -19,25 +17,25 @@ RECIPES = sorted((SOURCE / "packaging").glob("Dockerfile.*"))
 each_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.name)
 
 
-def instructions(recipe: Path) -> list[tuple[str, str]]:
+def instructions(recipe):
     """Return the instructions of a recipe, each with all of its lines."""
     text = re.sub(r"^\s*#.*\n", "", recipe.read_text(), flags=re.MULTILINE)
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in lines if line]
 
 
-def test_there_is_a_recipe_for_each_backend() -> None:
+def test_there_is_a_recipe_for_each_backend():
     assert [path.name for path in RECIPES] == ["Dockerfile.cpu", "Dockerfile.cuda"]
 
 
 @each_recipe
-def test_hadolint_finds_nothing(recipe: Path, hadolint: str) -> None:
+def test_hadolint_finds_nothing(recipe, hadolint):
     done = subprocess.run([hadolint, str(recipe)], capture_output=True, text=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 @each_recipe
-def test_what_is_copied_is_enough_to_build_the_package(recipe: Path, tmp_path: Path) -> None:
+def test_what_is_copied_is_enough_to_build_the_package(recipe, tmp_path):
     """And is no more than the checkout has."""
     context = tmp_path / "context"
     context.mkdir()
@@ -63,7 +61,7 @@ def test_what_is_copied_is_enough_to_build_the_package(recipe: Path, tmp_path: P
 
 
 @each_recipe
-def test_code_is_compiled_into_a_folder_of_the_image(recipe: Path) -> None:
+def test_code_is_compiled_into_a_folder_of_the_image(recipe):
     found = instructions(recipe)
     names = [f"{name} {words}" for name, words in found]
     (kept,) = (place for place, line in enumerate(names) if "ENV MUMMERGPU_CACHE_DIR=/opt" in line)
@@ -78,5 +76,5 @@ def test_code_is_compiled_into_a_folder_of_the_image(recipe: Path) -> None:
 
 
 @each_recipe
-def test_a_workflow_can_run_its_own_shell(recipe: Path) -> None:
+def test_a_workflow_can_run_its_own_shell(recipe):
     assert not any(name == "ENTRYPOINT" for name, _ in instructions(recipe))

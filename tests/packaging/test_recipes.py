@@ -1,7 +1,5 @@
 """The recipes of conda, nf-core and Snakemake: they agree with the package, and they run."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -11,7 +9,6 @@ import subprocess
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 import pysam
 import pytest
@@ -40,7 +37,7 @@ OUTPUTS = {
 
 
 @pytest.fixture(scope="module")
-def recipe(yaml: Any) -> Any:
+def recipe(yaml):
     """The recipe of conda, as conda-build reads it."""
     jinja = pytest.importorskip("jinja2")
     text = (PACKAGING / "bioconda" / "meta.yaml").read_text()
@@ -49,17 +46,17 @@ def recipe(yaml: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def project() -> Any:
+def project():
     return tomllib.loads((SOURCE / "pyproject.toml").read_text())
 
 
-def as_conda_writes(requirement: str) -> str:
+def as_conda_writes(requirement):
     match = re.fullmatch(r"([\w-]+)(.*)", requirement)
     assert match is not None
     return f"{NAMES_OF_CONDA.get(match[1], match[1])} {match[2]}"
 
 
-def test_the_conda_package_is_that_of_the_project(recipe: Any, project: Any) -> None:
+def test_the_conda_package_is_that_of_the_project(recipe, project):
     facts = project["project"]
     assert recipe["package"] == {"name": facts["name"], "version": __version__}
     assert recipe["about"]["license"] == facts["license"]
@@ -70,7 +67,7 @@ def test_the_conda_package_is_that_of_the_project(recipe: Any, project: Any) -> 
     assert (SOURCE / recipe["about"]["license_file"]).exists()
 
 
-def test_the_conda_package_requires_what_the_project_does(recipe: Any, project: Any) -> None:
+def test_the_conda_package_requires_what_the_project_does(recipe, project):
     python = f"python {project['project']['requires-python']}"
     wanted = [python, *map(as_conda_writes, project["project"]["dependencies"])]
     assert sorted(recipe["requirements"]["run"]) == sorted(wanted)
@@ -78,9 +75,7 @@ def test_the_conda_package_requires_what_the_project_does(recipe: Any, project: 
     assert {python, build} <= set(recipe["requirements"]["host"])
 
 
-def test_the_tests_of_the_conda_package_work(
-    recipe: Any, path_with_command: str, tmp_path: Path
-) -> None:
+def test_the_tests_of_the_conda_package_work(recipe, path_with_command, tmp_path):
     environment = {**os.environ, "PATH": path_with_command}
     done = [line for line in recipe["test"]["commands"] if line.startswith("mummergpu")]
     assert len(done) == 6
@@ -92,7 +87,7 @@ def test_the_tests_of_the_conda_package_work(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_all_recipes_name_the_version_of_the_package(yaml: Any, verb: str) -> None:
+def test_all_recipes_name_the_version_of_the_package(yaml, verb):
     environment = yaml.safe_load((MODULES / verb / "environment.yml").read_text())
     assert environment["dependencies"] == [f"bioconda::mummergpu={__version__}"]
     environment = yaml.safe_load((WRAPPERS / verb / "environment.yaml").read_text())
@@ -101,7 +96,7 @@ def test_all_recipes_name_the_version_of_the_package(yaml: Any, verb: str) -> No
     assert containers == [__version__, __version__]
 
 
-def block(verb: str, name: str) -> str:
+def block(verb, name):
     """Return the shell's part of a block of an nf-core module, as Nextflow writes it."""
     text = (MODULES / verb / "main.nf").read_text()
     match = re.search(
@@ -130,7 +125,7 @@ def block(verb: str, name: str) -> str:
     return shell
 
 
-def run_block(verb: str, name: str, path: str, folder: Path) -> None:
+def run_block(verb, name, path, folder):
     """Run a block of a module; its outputs, and no other files, are there afterwards."""
     inputs = {"r.fa": REFERENCE, "q.fq": READS}
     if verb != "match":
@@ -157,21 +152,19 @@ def run_block(verb: str, name: str, path: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_stubs_of_the_nf_core_modules_make_their_outputs(
-    verb: str, path_with_command: str, tmp_path: Path
-) -> None:
+def test_the_stubs_of_the_nf_core_modules_make_their_outputs(verb, path_with_command, tmp_path):
     run_block(verb, "stub", path_with_command, tmp_path)
     for file in OUTPUTS[verb]:
         assert (tmp_path / file).read_bytes() == b""
 
 
-def test_the_nf_core_module_finds_matches(path_with_command: str, tmp_path: Path) -> None:
+def test_the_nf_core_module_finds_matches(path_with_command, tmp_path):
     run_block("match", "script", path_with_command, tmp_path)
     assert (tmp_path / "sample.txt").read_text() == ROWS
     assert json.loads((tmp_path / "sample.json").read_text())["counts"]["matches"] == 1
 
 
-def test_the_nf_core_module_maps_reads(path_with_command: str, tmp_path: Path) -> None:
+def test_the_nf_core_module_maps_reads(path_with_command, tmp_path):
     run_block("map", "script", path_with_command, tmp_path)
     with pysam.AlignmentFile(tmp_path / "sample.bam") as file:
         (row,) = file.fetch("r", 40, 60)
@@ -181,13 +174,13 @@ def test_the_nf_core_module_maps_reads(path_with_command: str, tmp_path: Path) -
     assert stats["mapping"]["mapped"] == 1
 
 
-def test_the_nf_core_module_aligns_genomes(path_with_command: str, tmp_path: Path) -> None:
+def test_the_nf_core_module_aligns_genomes(path_with_command, tmp_path):
     run_block("align", "script", path_with_command, tmp_path)
     (line,) = (tmp_path / "sample.paf").read_text().splitlines()
     assert line.split("\t")[7:11] == ["50", "200", "150", "150"]
 
 
-def test_the_tests_of_the_nf_core_modules_look_at_their_channels() -> None:
+def test_the_tests_of_the_nf_core_modules_look_at_their_channels():
     for verb in VERBS:
         text = (MODULES / verb / "tests" / "main.nf.test").read_text()
         process = f"MUMMERGPU_{verb.upper()}"
@@ -200,7 +193,7 @@ def test_the_tests_of_the_nf_core_modules_look_at_their_channels() -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_nf_core_module_tells_the_version(verb: str, path_with_command: str) -> None:
+def test_the_nf_core_module_tells_the_version(verb, path_with_command):
     (line,) = re.findall(r'eval\("(.*?)"\)', (MODULES / verb / "main.nf").read_text())
     environment = {**os.environ, "PATH": path_with_command}
     assert (
@@ -209,7 +202,7 @@ def test_the_nf_core_module_tells_the_version(verb: str, path_with_command: str)
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_nf_core_module_describes_its_channels(yaml: Any, verb: str) -> None:
+def test_the_nf_core_module_describes_its_channels(yaml, verb):
     text = (MODULES / verb / "main.nf").read_text()
     described = yaml.safe_load((MODULES / verb / "meta.yml").read_text())
     assert described["name"].upper() in re.findall(r"^process (\w+) {", text, re.M)
@@ -231,7 +224,7 @@ def test_the_nf_core_module_describes_its_channels(yaml: Any, verb: str) -> None
     assert described["topics"]["versions"] == described["output"]["versions_mummergpu"]
 
 
-def run_workflow(verb: str, snakemake: str, path: str, work: Path) -> Path:
+def run_workflow(verb, snakemake, path, work):
     """Run the workflow that tests a wrapper; return its folder."""
     wrapper = work / "wrapper folder"
     shutil.copytree(WRAPPERS / verb, wrapper)
@@ -249,9 +242,7 @@ def run_workflow(verb: str, snakemake: str, path: str, work: Path) -> Path:
     return folder
 
 
-def test_the_snakemake_wrapper_of_map_is_used_by_a_workflow(
-    snakemake: str, path_with_command: str, tmp_path: Path
-) -> None:
+def test_the_snakemake_wrapper_of_map_is_used_by_a_workflow(snakemake, path_with_command, tmp_path):
     folder = run_workflow("map", snakemake, path_with_command, tmp_path)
     with pysam.AlignmentFile(folder / "pairs.bam") as file:
         rows = list(file.fetch())
@@ -265,8 +256,8 @@ def test_the_snakemake_wrapper_of_map_is_used_by_a_workflow(
 
 
 def test_the_snakemake_wrapper_of_align_is_used_by_a_workflow(
-    snakemake: str, path_with_command: str, tmp_path: Path
-) -> None:
+    snakemake, path_with_command, tmp_path
+):
     folder = run_workflow("align", snakemake, path_with_command, tmp_path)
     (line,) = (folder / "genomes.paf").read_text().splitlines()
     assert line.split("\t")[:4] == ["copy", "2395", "0", "2395"] and "cs:Z:" in line
@@ -279,9 +270,7 @@ def test_the_snakemake_wrapper_of_align_is_used_by_a_workflow(
     assert sorted(len(row[4]) - len(row[3]) for row in rows) == [-10, 5]
 
 
-def test_the_snakemake_wrapper_is_used_by_a_workflow(
-    snakemake: str, path_with_command: str, tmp_path: Path
-) -> None:
+def test_the_snakemake_wrapper_is_used_by_a_workflow(snakemake, path_with_command, tmp_path):
     folder = run_workflow("match", snakemake, path_with_command, tmp_path)
     rows = (folder / "matches.txt").read_text().splitlines()
     assert rows.count("> first1") == rows.count("> second2 Reverse") == 1
@@ -292,7 +281,7 @@ def test_the_snakemake_wrapper_is_used_by_a_workflow(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_snakemake_wrapper_says_what_it_takes(yaml: Any, verb: str) -> None:
+def test_the_snakemake_wrapper_says_what_it_takes(yaml, verb):
     described = yaml.safe_load((WRAPPERS / verb / "meta.yaml").read_text())
     text = (WRAPPERS / verb / "wrapper.py").read_text()
     for kind in ("input", "output", "params"):

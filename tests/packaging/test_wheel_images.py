@@ -1,7 +1,5 @@
 """A wheel with images of compiled functions: a first run compiles nothing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -18,7 +16,7 @@ NEEDED = ("pyproject.toml", "README.md", "LICENSE", "mummergpu", "kernels", "wor
 pytestmark = pytest.mark.skipif(not machine_levels(), reason="there are no images here")
 
 
-def match(site: Path, cache: Path) -> tuple[str, str, int]:
+def match(site, cache):
     """Run a search with the package of a folder.
 
     Return its rows, what it says, and how many images are kept then.
@@ -35,7 +33,7 @@ def match(site: Path, cache: Path) -> tuple[str, str, int]:
 
 
 @pytest.fixture(scope="module")
-def context(build_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def context(build_tools, tmp_path_factory):
     """A folder with what a wheel is made of, and images of a search."""
     folder = tmp_path_factory.mktemp("context")
     for name in (*NEEDED, "packaging/wheel_images.py"):
@@ -52,7 +50,7 @@ def context(build_tools: None, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="module")
-def installed(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(context, tmp_path_factory):
     """The folder in which a wheel with these images is installed."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(folder)]
@@ -64,13 +62,13 @@ def installed(context: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def test_a_first_run_compiles_nothing(installed: Path, context: Path, tmp_path: Path) -> None:
+def test_a_first_run_compiles_nothing(installed, context, tmp_path):
     rows, said, count = match(installed, tmp_path / "cache")
     assert rows == (context / "rows.txt").read_text()
     assert "compiling" not in said and "compiled code" not in said and count == 0
 
 
-def test_damaged_code_is_compiled_again(installed: Path, context: Path, tmp_path: Path) -> None:
+def test_damaged_code_is_compiled_again(installed, context, tmp_path):
     site = shutil.copytree(installed, tmp_path / "site")
     damaged = list(site.rglob("*.code"))
     for path in damaged:
@@ -81,7 +79,7 @@ def test_damaged_code_is_compiled_again(installed: Path, context: Path, tmp_path
     assert count == len(damaged)
 
 
-def test_code_of_other_sources_is_ignored(installed: Path, context: Path, tmp_path: Path) -> None:
+def test_code_of_other_sources_is_ignored(installed, context, tmp_path):
     site = shutil.copytree(installed, tmp_path / "site")
     with (site / "mummergpu" / "errors.py").open("a") as file:
         file.write("# changed\n")

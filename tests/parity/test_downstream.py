@@ -1,14 +1,11 @@
 """The programs that read MUMmer's output make the same of ours."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-from helpers.mummer_comparison import RealData, count_rows, mummer_text, our_text
+from helpers.mummer_comparison import count_rows, mummer_text, our_text
 
 from mummergpu.cli.main import main
 
@@ -23,18 +20,18 @@ NUCMER_PARTS = "/usr/lib/mummer"
 """Where Debian keeps the programs that only nucmer starts."""
 
 
-def program(name: str) -> str:
+def program(name):
     path = shutil.which(name, path=f"{os.environ['PATH']}:{NUCMER_PARTS}")
     if path is None:
         pytest.skip(f"{name} of MUMmer 3.23 is not installed")
     return path
 
 
-def piped(words: list[str], text: bytes = b"", **settings) -> bytes:
+def piped(words, text=b"", **settings):
     return subprocess.run(words, input=text, capture_output=True, check=True, **settings).stdout
 
 
-def clusters(text: bytes, *options: str) -> bytes:
+def clusters(text, *options):
     return piped([program("mgaps"), *options], text)
 
 
@@ -44,9 +41,7 @@ def clusters(text: bytes, *options: str) -> bytes:
     [(PYLORI_26695, PYLORI_J99), (SLICE, CONTIGS)],
     ids=["pylori", "anthrax"],
 )
-def test_mgaps_makes_the_same_clusters(
-    reference: str, query: str, mode: str, real: RealData, mummer_binary: str, tmp_path: Path
-) -> None:
+def test_mgaps_makes_the_same_clusters(reference, query, mode, real, mummer_binary, tmp_path):
     files = real.reference(reference), [real.reference(query)]
     flags = f"{mode} -b -L -l 16"
     options = ("-l", "65", "-s", "90", "-d", "5", "-f", ".12")
@@ -65,14 +60,7 @@ def test_mgaps_makes_the_same_clusters(
         pytest.param(PNEUMONIAE, PNEUMONIAE_READS, id="reads"),
     ],
 )
-def test_nucmer_gives_the_same_delta(
-    reference: str,
-    query: str | tuple[str, int],
-    mode: str,
-    real: RealData,
-    mummer_binary: str,
-    tmp_path: Path,
-) -> None:
+def test_nucmer_gives_the_same_delta(reference, query, mode, real, mummer_binary, tmp_path):
     """nucmer's own run, and its steps one by one with our matches."""
     reference, query = real.reference(reference), real.path(query)
     piped([program("nucmer"), f"--{mode}", "-p", "theirs", reference, query], cwd=tmp_path)
@@ -87,9 +75,7 @@ def test_nucmer_gives_the_same_delta(
     assert (tmp_path / "ours.delta").read_bytes() == expected
 
 
-def test_run_mummer3_gives_the_same_alignments(
-    real: RealData, mummer_binary: str, tmp_path: Path
-) -> None:
+def test_run_mummer3_gives_the_same_alignments(real, mummer_binary, tmp_path):
     files = real.reference(SLICE), [real.reference(CONTIGS)]
     flags = "-mumreference -b -l 20"
     made = []
@@ -110,9 +96,7 @@ def test_run_mummer3_gives_the_same_alignments(
     ],
 )
 @pytest.mark.parametrize("lengths", ["", "-L"])
-def test_mummerplot_plots_the_same(
-    reference: str, query: str, lengths: str, real: RealData, mummer_binary: str, tmp_path: Path
-) -> None:
+def test_mummerplot_plots_the_same(reference, query, lengths, real, mummer_binary, tmp_path):
     files = real.reference(reference), [real.reference(query)]
     flags = f"-mumreference -b -c -l 20 {lengths}"
     (tmp_path / "theirs").write_bytes(mummer_text(mummer_binary, *files, flags))
@@ -130,9 +114,7 @@ def test_mummerplot_plots_the_same(
     assert plots[1] == plots[0]
 
 
-def test_mummerplot_plots_alignments_as_those_of_nucmer(
-    real: RealData, mummer_binary: str, tmp_path: Path
-) -> None:
+def test_mummerplot_plots_alignments_as_those_of_nucmer(real, mummer_binary, tmp_path):
     files = [real.reference(SLICE), real.reference(CONTIGS)]
     piped([program("nucmer"), "-p", "theirs", *files], cwd=tmp_path)
     assert main(["align", "-q", "-C", *files, "-o", str(tmp_path / "ours.delta")]) == 0

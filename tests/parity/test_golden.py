@@ -1,16 +1,13 @@
 """Small made sequences: the bytes that are kept, which are MUMmer's."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 
 import pytest
 from helpers.golden_cases import CASES, FOLDER, mummers_text
 from helpers.mummer_comparison import count_rows, difference, our_text
 
 
-def kept(case: str) -> bytes:
+def kept(case):
     return (FOLDER / f"{case}.txt").read_bytes()
 
 
@@ -24,14 +21,14 @@ def kept(case: str) -> bytes:
         "--page-size 61 -t 2 --max-memory 1 --policy none",
     ],
 )
-def test_kept_bytes(case: str, setting: str, tmp_path: Path) -> None:
+def test_kept_bytes(case, setting, tmp_path):
     reference, queries, *flags = CASES[case].split()
     files = str(FOLDER / reference), [str(FOLDER / queries)]
     assert not difference(our_text(tmp_path, *files, " ".join(flags), setting), kept(case))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_kept_bytes_are_those_of_mummer(case: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_kept_bytes_are_those_of_mummer(case, mummer_binary, tmp_path):
     assert not difference(kept(case), mummers_text(mummer_binary, case, tmp_path))
     assert count_rows(kept(case)) > 4 or case == "longer_than_all"
 
@@ -55,7 +52,7 @@ def test_kept_bytes_are_those_of_mummer(case: str, mummer_binary: str, tmp_path:
         ),
     ],
 )
-def test_spelling_of_the_files_does_not_matter(spelling, tmp_path: Path) -> None:
+def test_spelling_of_the_files_does_not_matter(spelling, tmp_path):
     for name in ("several.fa", "queries.fa", "reads.fq"):
         text = (FOLDER / name).read_bytes()
         (tmp_path / name).write_bytes(spelling(text))

@@ -1,14 +1,11 @@
 """Nothing but what is asked for changes a byte: not threads, pages, blocks, policy, memory."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 from helpers.mummer_comparison import (
-    RealData,
     count_rows,
     difference,
     in_our_order,
@@ -22,7 +19,6 @@ from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
 
 from mummergpu.index.kmer_index import MIN_SCRATCH_BYTES, UNKNOWN_QUERY_BASES
 from mummergpu.index.kmer_plan import KmerJob, choose_sampling
-from mummergpu.index.tree.layout import Layout
 from mummergpu.matching.options import Uniqueness
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
@@ -46,7 +42,7 @@ TABLE = choose_sampling(JOB, 1 << 30).table_bytes(60_000)
 
 
 @pytest.fixture(scope="session")
-def expected(real: RealData, mummer_binary: str) -> dict[str, bytes]:
+def expected(real, mummer_binary):
     """MUMmer's text for Portiera in our order, by mode."""
     reference = real.reference(PORTIERA)
     paths = [real.path(query) for query in PORTIERA_QUERIES]
@@ -60,7 +56,7 @@ def expected(real: RealData, mummer_binary: str) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS + WIDE_LAYOUTS))
-def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+def test_every_layout(layout, real, mummer_binary, tmp_path):
     reference, queries = real.reference(CONTIGS), [real.reference(SLICE)]
     told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 14")
     assert count_rows(told) > 3000
@@ -88,16 +84,14 @@ def test_every_layout(layout: Layout, real: RealData, mummer_binary: str, tmp_pa
         "-t 3 --search kmer --page-size 33333 --block-size 5k --max-memory 1",
     ],
 )
-def test_threads_blocks_and_pages(
-    mode: str, setting: str, expected: dict[str, bytes], real: RealData, tmp_path: Path
-) -> None:
+def test_threads_blocks_and_pages(mode, setting, expected, real, tmp_path):
     paths = [real.path(query) for query in PORTIERA_QUERIES]
     flags = f"-{mode} -b -l 18"
     found = our_text(tmp_path, real.reference(PORTIERA), paths, flags, setting)
     assert not difference(found, expected[mode])
 
 
-def test_pages_of_a_bacterial_genome(real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+def test_pages_of_a_bacterial_genome(real, mummer_binary, tmp_path):
     reference = real.reference(COLI)
     queries = [real.path(query) for query in ((COLI_READS, 20), (COLI, 10_000))]
     told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 20")
@@ -116,15 +110,8 @@ def test_pages_of_a_bacterial_genome(real: RealData, mummer_binary: str, tmp_pat
     ids=["trees, file", "trees, stdin", "tables, stdin"],
 )
 def test_groups_of_pages(
-    search: str,
-    from_standard_input: bool,
-    memory: str,
-    mode: str,
-    expected: dict[str, bytes],
-    real: RealData,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    search, from_standard_input, memory, mode, expected, real, tmp_path, monkeypatch
+):
     """What waits in temporary files comes back, also where the queries cannot be read twice."""
     paths = [real.path(query) for query in PORTIERA_QUERIES]
     if from_standard_input:
@@ -162,9 +149,7 @@ def test_groups_of_pages(
 
 
 @pytest.mark.parametrize("memory", ["1", "20M", "64M", "8G"])
-def test_the_option_for_memory(
-    memory: str, expected: dict[str, bytes], real: RealData, tmp_path: Path
-) -> None:
+def test_the_option_for_memory(memory, expected, real, tmp_path):
     paths = [real.path(query) for query in PORTIERA_QUERIES]
     setting = f"--max-memory {memory} --page-size 60000 -t 2"
     found = our_text(tmp_path, real.reference(PORTIERA), paths, "-b -l 18", setting)

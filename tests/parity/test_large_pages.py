@@ -1,9 +1,5 @@
 """A page larger than the paper's, built and searched for real."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 from helpers.options import match_options
 
@@ -18,7 +14,7 @@ BORDER = 1 << 23
 READ = 100
 
 
-def test_one_large_page_gives_the_bytes_of_two_of_the_papers(tmp_path: Path) -> None:
+def test_one_large_page_gives_the_bytes_of_two_of_the_papers(tmp_path):
     random = np.random.default_rng(12)
     codes = random.integers(0, 4, BASES, dtype=np.uint8)
     # A repeat with a copy on either side of the border, one of them across it.

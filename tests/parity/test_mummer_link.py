@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers.mummer_comparison import RealData
 from helpers.mummer_scripts import FOLDER, PROGRAMS, SCRIPTS, copy_scripts, write_launcher
 from helpers.oracle import reverse_complement
 
@@ -39,7 +38,7 @@ class Tools:
     ours: Path
     log: Path
 
-    def results(self, where: Path, script: str, *words: str) -> list[dict[str, bytes]]:
+    def results(self, where, script, *words):
         """Run a script with each ``mummer``, and return the files that it wrote."""
         made = []
         self.log.unlink(missing_ok=True)
@@ -56,7 +55,7 @@ class Tools:
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory, mummer_binary: str) -> Tools:
+def tools(tmp_path_factory, mummer_binary):
     for name in (*SCRIPTS, *PROGRAMS):
         if not Path(FOLDER, name).exists():
             pytest.skip(f"{name} of MUMmer 3.23 is not installed in {FOLDER}")
@@ -69,7 +68,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory, mummer_binary: str) -> Tools
     return Tools(theirs, copy_scripts(folder / "ours", launcher), folder / "log")
 
 
-def write_genomes(folder: Path, letters: str = "ACGT") -> tuple[str, str]:
+def write_genomes(folder, letters="ACGT"):
     """Write a genome of two records, and one like it: mutated, moved about and partly reversed."""
     chance = random.Random(7)
     bases = "".join(chance.choice(letters) for _ in range(12_000))
@@ -87,7 +86,7 @@ def write_genomes(folder: Path, letters: str = "ACGT") -> tuple[str, str]:
     return str(folder / "a.fa"), str(folder / "b.fa")
 
 
-def cut_short(folder: Path, path: str, name: str) -> str:
+def cut_short(folder, path, name):
     """Write the first 150 kbp of a genome of one record."""
     header, bases = Path(path).read_bytes().split(b"\n", 1)
     (folder / name).write_bytes(header + b"\n" + bases[:150_000] + b"\n")
@@ -95,7 +94,7 @@ def cut_short(folder: Path, path: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ["", "--maxmatch", "--mum", "--mum -f", "--maxmatch -r -l 12"])
-def test_nucmer_on_made_genomes(mode: str, tools: Tools, tmp_path: Path) -> None:
+def test_nucmer_on_made_genomes(mode, tools, tmp_path):
     files = write_genomes(tmp_path)
     theirs, ours = tools.results(tmp_path, "nucmer", *mode.split(), "-o", "-p", "out", *files)
     assert theirs["out.delta"].count(b"\n") > 10
@@ -103,9 +102,7 @@ def test_nucmer_on_made_genomes(mode: str, tools: Tools, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("reference_first", [True, False], ids=["forth", "back"])
-def test_nucmer_on_real_genomes(
-    reference_first: bool, tools: Tools, real: RealData, tmp_path: Path
-) -> None:
+def test_nucmer_on_real_genomes(reference_first, tools, real, tmp_path):
     files = [cut_short(tmp_path, real.reference(name), name) for name in PYLORI]
     theirs, ours = tools.results(
         tmp_path, "nucmer", "-p", "out", *(files if reference_first else reversed(files))
@@ -114,7 +111,7 @@ def test_nucmer_on_real_genomes(
     assert ours == theirs
 
 
-def test_for_nucmer_gives_its_delta(tools: Tools, tmp_path: Path) -> None:
+def test_for_nucmer_gives_its_delta(tools, tmp_path):
     """The lines of the main job's help, beside nucmer's own run."""
     files = write_genomes(tmp_path)
     theirs = tools.results(tmp_path, "nucmer", "-p", "out", *files)[0]
@@ -127,18 +124,18 @@ def test_for_nucmer_gives_its_delta(tools: Tools, tmp_path: Path) -> None:
     assert (tmp_path / "out.delta").read_bytes() == theirs["out.delta"]
 
 
-def run(*words: str, given: bytes = b"") -> bytes:
+def run(*words, given=b""):
     return subprocess.run(words, input=given, capture_output=True, check=True).stdout
 
 
-def test_dnadiff_on_made_genomes(tools: Tools, tmp_path: Path) -> None:
+def test_dnadiff_on_made_genomes(tools, tmp_path):
     theirs, ours = tools.results(tmp_path, "dnadiff", *write_genomes(tmp_path))
     assert len(theirs) > 8
     assert theirs["out.snps"].count(b"\n") > 50
     assert ours == theirs
 
 
-def test_dnadiff_on_real_genomes(tools: Tools, real: RealData, tmp_path: Path) -> None:
+def test_dnadiff_on_real_genomes(tools, real, tmp_path):
     files = real.reference(SLICE), real.reference(CONTIGS)
     theirs, ours = tools.results(tmp_path, "dnadiff", *files)
     assert theirs["out.1delta"].count(b"\n") > 20

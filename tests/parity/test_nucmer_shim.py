@@ -1,13 +1,10 @@
 """dnadiff tells the same of two genomes with this program in the place of ``nucmer``."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from helpers.mummer_comparison import RealData
 from helpers.mummer_scripts import FOLDER, PROGRAMS, SCRIPTS, copy_scripts, write_launcher
 
 SLICE = "B_anthracis_Mslice.fasta"
@@ -27,7 +24,7 @@ Report = dict[str, list[str]]
 
 
 @pytest.fixture(scope="module")
-def tools(tmp_path_factory: pytest.TempPathFactory, mummer_binary: str) -> tuple[Path, Path]:
+def tools(tmp_path_factory, mummer_binary):
     """MUMmer's scripts with its own ``nucmer``, and the same with this program in its place."""
     for name in (*SCRIPTS, *PROGRAMS):
         if not Path(FOLDER, name).exists():
@@ -40,7 +37,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory, mummer_binary: str) -> tuple
     return theirs, ours
 
 
-def reports(tools: tuple[Path, Path], where: Path, *files: str) -> tuple[str, str]:
+def reports(tools, where, *files):
     """Return dnadiff's report with MUMmer's nucmer, and with this program."""
     made = []
     for folder in tools:
@@ -53,9 +50,9 @@ def reports(tools: tuple[Path, Path], where: Path, *files: str) -> tuple[str, st
     return made[0], made[1]
 
 
-def columns_of(report: str) -> Report:
+def columns_of(report):
     """Return the columns of the lines of a report, by their section and their name."""
-    found: Report = {}
+    found = {}
     section = ""
     for line in report.splitlines():
         words = line.split()
@@ -68,22 +65,18 @@ def columns_of(report: str) -> Report:
     return found
 
 
-def bases(word: str) -> int:
+def bases(word):
     """Return a number of bases, which stands before its share in parentheses."""
     return int(word.split("(")[0])
 
 
-def test_the_report_on_close_genomes_is_the_same(
-    tools: tuple[Path, Path], real: RealData, tmp_path: Path
-) -> None:
+def test_the_report_on_close_genomes_is_the_same(tools, real, tmp_path):
     theirs, ours = reports(tools, tmp_path, *map(real.reference, (SLICE, CONTIGS)))
     assert columns_of(theirs)["[Bases] TotalBases"] == ["312600", "308837"]
     assert ours == theirs
 
 
-def test_the_report_on_distant_genomes_is_alike(
-    tools: tuple[Path, Path], real: RealData, tmp_path: Path
-) -> None:
+def test_the_report_on_distant_genomes_is_alike(tools, real, tmp_path):
     theirs, ours = map(columns_of, reports(tools, tmp_path, *map(real.reference, PYLORI)))
     for name in ("[Sequences] TotalSeqs", "[Sequences] AlignedSeqs", "[Bases] TotalBases"):
         assert ours[name] == theirs[name]

@@ -1,13 +1,9 @@
 """Real genomes and reads: MUMmer's own lines, in our order, byte for byte."""
 
-from __future__ import annotations
-
 from itertools import product
-from pathlib import Path
 
 import pytest
 from helpers.mummer_comparison import (
-    RealData,
     count_rows,
     difference,
     in_our_order,
@@ -60,15 +56,7 @@ COMBINATIONS = [
 ]
 
 
-def compare(
-    real: RealData,
-    mummer: str,
-    folder: Path,
-    reference: str,
-    queries: list[str | tuple[str, int]],
-    flags: str,
-    setting: str = "",
-) -> int:
+def compare(real, mummer, folder, reference, queries, flags, setting=""):
     """Run both programs, return how many rows both wrote.
 
     Queries are names of genomes, or names of files of reads with their stride.
@@ -92,13 +80,8 @@ def compare(
     ],
 )
 def test_every_mode_and_strand_on_small_genomes(
-    reference: str,
-    queries: list[str | tuple[str, int]],
-    flags: str,
-    real: RealData,
-    mummer_binary: str,
-    tmp_path: Path,
-) -> None:
+    reference, queries, flags, real, mummer_binary, tmp_path
+):
     rows = compare(real, mummer_binary, tmp_path, reference, queries, flags)
     assert rows > 0 or "-r" in flags
 
@@ -125,28 +108,19 @@ def test_every_mode_and_strand_on_small_genomes(
         (INFLUENZAE, INFLUENZAE_ALL, "-mumreference -b -F -l 15", "--page-size 500k", 3000),
     ],
 )
-def test_bacteria(
-    reference: str,
-    queries: list[str | tuple[str, int]],
-    flags: str,
-    setting: str,
-    fewest: int,
-    real: RealData,
-    mummer_binary: str,
-    tmp_path: Path,
-) -> None:
+def test_bacteria(reference, queries, flags, setting, fewest, real, mummer_binary, tmp_path):
     rows = compare(real, mummer_binary, tmp_path, reference, queries, flags, setting)
     assert rows >= fewest
 
 
-def test_yeast(real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+def test_yeast(real, mummer_binary, tmp_path):
     """Sixteen records on two pages."""
     queries = [(YEAST, 5000), (NOVASEQ, 10), LAMBDA]
     rows = compare(real, mummer_binary, tmp_path, YEAST, queries, "-maxmatch -b -c -L -l 16")
     assert rows > 10_000
 
 
-def test_human(real: RealData, mummer_binary: str, tmp_path: Path) -> None:
+def test_human(real, mummer_binary, tmp_path):
     """Two records with six million N on three pages, one of them nearly all N."""
     queries = [(NOVASEQ, 3), (HUMAN, 50_000), (GENOME_ANALYZER, 10), (ROCHE_454, 1)]
     rows = compare(real, mummer_binary, tmp_path, HUMAN, queries, "-maxmatch -b -l 24")

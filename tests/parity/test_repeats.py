@@ -1,8 +1,5 @@
 """Repeats, names and letters that other programs stumble over, held against MUMmer 3.23."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -21,11 +18,11 @@ from helpers.sequences import random_bases
 from mummergpu.cli.main import main
 
 
-def bases(random: Random, length: int) -> str:
+def bases(random, length):
     return random_bases(random, length)
 
 
-def mutated(random: Random, text: str, divergence: float) -> str:
+def mutated(random, text, divergence):
     letters = list(text)
     for place in range(len(letters)):
         if random.random() < divergence:
@@ -33,9 +30,7 @@ def mutated(random: Random, text: str, divergence: float) -> str:
     return "".join(letters)
 
 
-def array_and_reads(
-    unit: int, copies: int, divergence: float, reads: int, length: int
-) -> tuple[str, str]:
+def array_and_reads(unit, copies, divergence, reads, length):
     """Return a tandem array of diverged copies, and reads of both its strands, as FASTA."""
     random = Random(171)
     consensus = bases(random, unit)
@@ -49,9 +44,7 @@ def array_and_reads(
     return f">array\n{array}\n", "".join(made)
 
 
-def compare(
-    mummer: str, folder: Path, reference: str, queries: str, flags: str, setting: str = ""
-) -> int:
+def compare(mummer, folder, reference, queries, flags, setting=""):
     """Run both programs on two texts; return how many rows both wrote."""
     (folder / "reference.fa").write_text(reference, newline="")
     (folder / "queries.fa").write_text(queries, newline="")
@@ -72,7 +65,7 @@ def compare(
         ("-mum -b -l 20", "-t 3 --block-size 1k"),
     ],
 )
-def test_satellite_array(flags: str, setting: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_satellite_array(flags, setting, mummer_binary, tmp_path):
     """342 kb of 171 bp; MUMmer 4 reports matches here that are none."""
     array, reads = array_and_reads(171, 2000, 0.02, 24, 250)
     rows = compare(mummer_binary, tmp_path, array, reads, flags, setting)
@@ -87,7 +80,7 @@ def test_satellite_array(flags: str, setting: str, mummer_binary: str, tmp_path:
         ("-mumcand -b -l 20", "--page-size 10k"),
     ],
 )
-def test_array_of_31_mers(flags: str, setting: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_array_of_31_mers(flags, setting, mummer_binary, tmp_path):
     array, reads = array_and_reads(31, 3000, 0.02, 20, 150)
     rows = compare(mummer_binary, tmp_path, array, reads, flags, setting)
     assert rows > 5_000 or "maxmatch" not in flags
@@ -95,9 +88,7 @@ def test_array_of_31_mers(flags: str, setting: str, mummer_binary: str, tmp_path
 
 @pytest.mark.parametrize("setting", ["", "--page-size 64", "--page-size 25 --max-memory 1"])
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
-def test_homopolymers_and_short_units(
-    mode: str, setting: str, mummer_binary: str, tmp_path: Path
-) -> None:
+def test_homopolymers_and_short_units(mode, setting, mummer_binary, tmp_path):
     random = Random(3)
     flank = [bases(random, 40) for _ in range(4)]
     array = flank[0] + "A" * 300 + flank[1] + "ACT" * 100 + flank[2] + "AG" * 90 + flank[3]
@@ -121,9 +112,7 @@ def test_homopolymers_and_short_units(
 
 @pytest.mark.parametrize("setting", ["", "--page-size 2500", "--search tree -t 2"])
 @pytest.mark.parametrize("unit", ["A", "AC", "TTAGGG"])
-def test_a_repeat_against_itself(
-    unit: str, setting: str, mummer_binary: str, tmp_path: Path
-) -> None:
+def test_a_repeat_against_itself(unit, setting, mummer_binary, tmp_path):
     """The k-mers of the repeat occur so often that most occurrences are skipped at once."""
     copies = unit * (4000 // len(unit))
     array = f"{copies}GATTACA{copies[:300]}N{copies[1:500]}"
@@ -135,7 +124,7 @@ def test_a_repeat_against_itself(
 
 
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
-def test_repeats_of_a_human_genome(mode: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_repeats_of_a_human_genome(mode, mummer_binary, tmp_path):
     """Old and young families, segmental copies, satellites of higher order and runs of N."""
     made = ["workload", "REPEATS", "--scale", "0.0003", "-q", "-o", str(tmp_path / "made")]
     assert main(made) == 0
@@ -165,7 +154,7 @@ HEADERS = [
 
 
 @pytest.mark.parametrize("flags", ["-b", "-b -L", "-r -c", "-F -b"])
-def test_names(flags: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_names(flags, mummer_binary, tmp_path):
     """Duplicate, empty and very long names of queries and of the one record."""
     text = bases(Random(5), 90)
     queries = "".join(f">{header}\n{text[:60]}\n" for header in HEADERS)
@@ -181,7 +170,7 @@ def test_names(flags: str, mummer_binary: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("header", HEADERS)
-def test_names_of_several_records(header: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_names_of_several_records(header, mummer_binary, tmp_path):
     text = bases(Random(7), 120)
     (tmp_path / "reference.fa").write_text(
         f">{header}\n{text[:60]}\n>other name\n{text[60:]}\n>{header}\n{text[:60]}\n", newline=""
@@ -195,7 +184,7 @@ def test_names_of_several_records(header: str, mummer_binary: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
-def test_protein_text_and_other_letters(mode: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_protein_text_and_other_letters(mode, mummer_binary, tmp_path):
     """Of protein only the runs of A, C, G and T can match."""
     random = Random(11)
     protein = "".join(random.choices("ACDEFGHIKLMNPQRSTVWY", weights=[9, 9, *[1] * 18], k=3000))
@@ -206,7 +195,7 @@ def test_protein_text_and_other_letters(mode: str, mummer_binary: str, tmp_path:
 
 
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
-def test_rna_matches_as_its_dna(mode: str, mummer_binary: str, tmp_path: Path) -> None:
+def test_rna_matches_as_its_dna(mode, mummer_binary, tmp_path):
     """MUMmer takes U for no base, so it is given T for it."""
     genome = bases(Random(12), 3000)
     reads = "".join(f">{n}\n{genome[70 * n : 70 * n + 50].lower()}\n" for n in range(40))

@@ -3,11 +3,8 @@
 ``HYPOTHESIS_PROFILE=thorough`` tries ten times as much.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
+def folder():
     """One folder for all examples: hypothesis and a folder for each test do not agree.
 
     It is in memory if it can be: thousands of small files that replace others keep a disk busy.

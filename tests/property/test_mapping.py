@@ -1,21 +1,15 @@
 """Alignments of reads from small repeat-rich references, checked in plain Python."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases
 
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.reference import Reference
-from mummergpu.mapping.alignments.columns import AlignmentColumns, SamFlag
+from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.block_mapper import BlockMapper
 from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.sequence.codes import BREAK
-from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.mems import MemColumns
 
 LEAST = 16
 LENGTH = 70
@@ -23,11 +17,11 @@ SIZES = InsertSizes(180.0, 15.0, 120, 240)
 MATCH, INSERTION, DELETION, SOFT_CLIP, HARD_CLIP = 0, 1, 2, 4, 5
 
 
-def complement(read: bytes) -> bytes:
+def complement(read):
     return read[::-1].translate(bytes.maketrans(b"ACGTN", b"TGCAN"))
 
 
-def with_edits(random: np.random.Generator, read: bytes, most: int) -> tuple[bytes, int]:
+def with_edits(random, read, most):
     """A read with up to so many edits, and the score of its alignment to where it comes from."""
     letters, score = list(read), len(read) + 10
     for place in sorted(random.integers(8, len(read) - 8, random.integers(0, most + 1)))[::-1]:
@@ -44,7 +38,7 @@ def with_edits(random: np.random.Generator, read: bytes, most: int) -> tuple[byt
     return bytes(letters), score
 
 
-def repeats(random: np.random.Generator) -> list[bytes]:
+def repeats(random):
     """Two records in which a unit recurs, exactly or with a few other bases."""
     unit = random_bases(random, 150)
     records = []
@@ -59,9 +53,7 @@ def repeats(random: np.random.Generator) -> list[bytes]:
     return records
 
 
-def pairs(
-    random: np.random.Generator, records: list[bytes], count: int
-) -> tuple[list[bytes], list[int]]:
+def pairs(random, records, count):
     """The mates of templates, and the least that the best alignment of each scores."""
     reads, scores = [], []
     for _ in range(count):
@@ -77,12 +69,10 @@ def pairs(
     return reads, scores
 
 
-def matches_again(
-    random: np.random.Generator, reference: Reference
-) -> Callable[[ReadBlock], BlockMems]:
+def matches_again(random, reference):
     """What finds shorter matches of reads, but only some: a second pass skips frequent k-mers."""
 
-    def find(block: ReadBlock) -> BlockMems:
+    def find(block):
         kept = {}
         for strand, mems in Mapped(block, reference, 11).mems.items():
             is_kept = random.random(mems.count) < 0.3
@@ -94,16 +84,14 @@ def matches_again(
     return find
 
 
-def mapped_columns(
-    reads: list[bytes], reference: Reference, paired: bool, first: int = 0
-) -> tuple[Mapped, AlignmentColumns]:
+def mapped_columns(reads, reference, paired, first=0):
     mapped = Mapped(block_of(reads, paired, first), reference, LEAST)
     mapper = BlockMapper(reference, MappingOptions(LEAST))
     sizes = mapper.pair_sizes(SIZES if paired else None)
     return mapped, mapper.map_block(mapped.block, mapped.mems, sizes)
 
 
-def check_row(mapped: Mapped, columns: AlignmentColumns, row: int) -> int:
+def check_row(mapped, columns, row):
     """Compare a row with its CIGAR; return its score with the bonus of the ends."""
     read = int(columns.reads[row])
     is_reverse = bool(columns.flags[row] & SamFlag.REVERSE)
@@ -151,7 +139,7 @@ def check_row(mapped: Mapped, columns: AlignmentColumns, row: int) -> int:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
-def test_rows_say_what_their_cigars_say(seed: int, paired: bool) -> None:
+def test_rows_say_what_their_cigars_say(seed, paired):
     random = np.random.default_rng(seed)
     records = repeats(random)
     reads, least = pairs(random, records, 20)
@@ -175,7 +163,7 @@ def test_rows_say_what_their_cigars_say(seed: int, paired: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
-def test_blocks_do_not_matter(seed: int, paired: bool) -> None:
+def test_blocks_do_not_matter(seed, paired):
     random = np.random.default_rng(seed)
     records = repeats(random)
     reads, _ = pairs(random, records, 8)
@@ -204,7 +192,7 @@ def test_blocks_do_not_matter(seed: int, paired: bool) -> None:
     assert row == whole.row_count
 
 
-def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one() -> None:
+def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one():
     random = np.random.default_rng(9)
     unit, flanks = random_bases(random, 100), [random_bases(random, 200) for _ in range(3)]
     record = flanks[0] + unit + flanks[1] + unit + flanks[2]
@@ -221,7 +209,7 @@ def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one() -> None
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("paired", [False, True], ids=["single", "paired"])
-def test_a_second_pass_and_a_mate_take_nothing_from_a_read(seed: int, paired: bool) -> None:
+def test_a_second_pass_and_a_mate_take_nothing_from_a_read(seed, paired):
     """Its mate has no place, or one with so many edits that the first pass does not find it."""
     random = np.random.default_rng(seed)
     records = repeats(random)
@@ -245,7 +233,7 @@ def test_a_second_pass_and_a_mate_take_nothing_from_a_read(seed: int, paired: bo
         assert after[read] >= score - (17 + 20 if read in proper else 0)
 
 
-def best_scores(columns: AlignmentColumns) -> dict[int, int]:
+def best_scores(columns):
     """The score of each read's primary alignment."""
     rows = np.flatnonzero((columns.flags & (SamFlag.SUPPLEMENTARY | SamFlag.SECONDARY)) == 0)
     return {int(columns.reads[row]): int(columns.scores[row]) for row in rows}

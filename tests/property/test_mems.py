@@ -1,10 +1,6 @@
 """The main job on made references and queries: the oracle's bytes, whatever the setting."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.main_job import EVERYTHING, Setting, found_text, output_options
@@ -28,10 +24,10 @@ policies = (
 )
 
 
-def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
+def settings_for(minimum_length):
     small = st.integers(1, minimum_length + 25)
 
-    def without_waste(setting: Setting) -> Setting:
+    def without_waste(setting):
         """Pages of few bases are many: what each takes, however few they are, is kept small.
 
         A strip of wide nodes has 24 MiB, one of the paper's 4 MiB; a table has a number for each
@@ -64,14 +60,7 @@ def settings_for(minimum_length: int) -> st.SearchStrategy[Setting]:
     ).map(without_waste)
 
 
-def check(
-    folder: Path,
-    records: list[str],
-    reads: list[str],
-    minimum_length: int,
-    several: list[Setting],
-    told: dict[str, Any],
-) -> None:
+def check(folder, records, reads, minimum_length, several, told):
     expected = mummer_text(records, reads, minimum_length, **told)
     for setting in several:
         found = found_text(folder, records, reads, minimum_length, setting, **told)
@@ -79,9 +68,7 @@ def check(
 
 
 @given(data=st.data(), told=output_options)
-def test_every_option_and_setting_gives_the_oracles_bytes(
-    folder: Path, data: st.DataObject, told: dict[str, Any]
-) -> None:
+def test_every_option_and_setting_gives_the_oracles_bytes(folder, data, told):
     records = data.draw(references(), "records")
     reads = data.draw(queries(records), "reads")
     minimum_length = data.draw(st.integers(1, 12), "minimum length")
@@ -91,7 +78,7 @@ def test_every_option_and_setting_gives_the_oracles_bytes(
 
 @FEWER_EXAMPLES
 @given(data=st.data())
-def test_sequences_of_some_hundred_bases_on_small_pages(folder: Path, data: st.DataObject) -> None:
+def test_sequences_of_some_hundred_bases_on_small_pages(folder, data):
     records = data.draw(references(300), "records")
     reads = data.draw(queries(records, 300), "reads")[:6]
     minimum_length = data.draw(st.integers(2, 40), "minimum length")
@@ -101,9 +88,7 @@ def test_sequences_of_some_hundred_bases_on_small_pages(folder: Path, data: st.D
 
 @FEWER_EXAMPLES
 @given(array=satellites(200), shift=st.integers(0, 6), minimum_length=st.integers(1, 30))
-def test_diverged_tandem_repeats_against_themselves(
-    folder: Path, array: str, shift: int, minimum_length: int
-) -> None:
+def test_diverged_tandem_repeats_against_themselves(folder, array, shift, minimum_length):
     """MUMmer 4 reports matches here that are none."""
     several = [Setting(), Setting("r", minimum_length + 7, 2, 1)]
     several += [Setting(search="kmer", kmer_length=k) for k in (1, 4, min(minimum_length, 9))]
@@ -125,7 +110,7 @@ PERIODIC = {
 
 @pytest.mark.parametrize("minimum_length", [5, 20])
 @pytest.mark.parametrize("array", PERIODIC.values(), ids=PERIODIC.keys())
-def test_satellites_against_themselves(folder: Path, array: str, minimum_length: int) -> None:
+def test_satellites_against_themselves(folder, array, minimum_length):
     """Whole, and in pieces that end everywhere in a copy."""
     kmers = [
         Setting(search="kmer", kmer_length=k, reference_step=r, longest_ascending=longest)
@@ -143,8 +128,8 @@ def test_satellites_against_themselves(folder: Path, array: str, minimum_length:
 @FEWER_EXAMPLES
 @given(records=references(), minimum_length=st.integers(1, 8), data=st.data())
 def test_all_cpu_layouts_formats_and_textures_give_the_same_bytes(
-    folder: Path, records: list[str], minimum_length: int, data: st.DataObject
-) -> None:
+    folder, records, minimum_length, data
+):
     reads = data.draw(queries(records), "reads")
     layouts = {
         Policy(*textures, *flags_of(layout)).code
@@ -160,7 +145,7 @@ def test_all_cpu_layouts_formats_and_textures_give_the_same_bytes(
 
 @FEWER_EXAMPLES
 @given(data=st.data())
-def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject) -> None:
+def test_every_page_size_gives_the_same_bytes(folder, data):
     records = data.draw(references(30), "records")
     reads = data.draw(queries(records, 30), "reads")[:4]
     minimum_length = data.draw(st.integers(1, 5), "minimum length")
@@ -172,9 +157,7 @@ def test_every_page_size_gives_the_same_bytes(folder: Path, data: st.DataObject)
 
 @FEWER_EXAMPLES
 @given(data=st.data(), max_rows=st.integers(0, 30))
-def test_blocks_cut_for_their_many_matches_give_the_same_bytes(
-    folder: Path, data: st.DataObject, max_rows: int
-) -> None:
+def test_blocks_cut_for_their_many_matches_give_the_same_bytes(folder, data, max_rows):
     records = data.draw(references(), "records")
     reads = data.draw(queries(records), "reads")
     minimum_length = data.draw(st.integers(1, 4), "minimum length")
@@ -207,9 +190,7 @@ AWKWARD = {
 @pytest.mark.parametrize("uniqueness", [member.value for member in Uniqueness])
 @pytest.mark.parametrize("minimum_length", [1, 6])
 @pytest.mark.parametrize(("records", "reads"), AWKWARD.values(), ids=AWKWARD.keys())
-def test_awkward_cases(
-    folder: Path, records: list[str], reads: list[str], minimum_length: int, uniqueness: str
-) -> None:
+def test_awkward_cases(folder, records, reads, minimum_length, uniqueness):
     several = [
         Setting(),
         Setting("none", 61, threads=2, block_size=30),

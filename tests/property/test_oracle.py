@@ -1,10 +1,7 @@
 """The oracle beside MUMmer 3.23: both print the same rows."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from helpers.main_job import EVERYTHING, Setting, found_text, output_options, write_fasta
 from helpers.oracle import mummer_text
@@ -20,13 +17,8 @@ from hypothesis import strategies as st
     told=output_options,
 )
 def test_the_oracle_prints_the_rows_that_mummer_prints(
-    folder: Path,
-    mummer_binary: str,
-    records: list[str],
-    data: st.DataObject,
-    minimum_length: int,
-    told: dict[str, Any],
-) -> None:
+    folder, mummer_binary, records, data, minimum_length, told
+):
     reads = [read for read in data.draw(queries(records), "reads") if read] or ["A"]
     told = {**told, "show_sequences": False}
     if told["uniqueness"] == "mum":
@@ -52,9 +44,9 @@ def test_the_oracle_prints_the_rows_that_mummer_prints(
     assert in_blocks(printed) == in_blocks(mummer_text(records, reads, minimum_length, **told))
 
 
-def in_blocks(text: str) -> list[tuple[str, list[str]]]:
+def in_blocks(text):
     """Headers in their order, the rows of each sorted."""
-    blocks: list[tuple[str, list[str]]] = []
+    blocks = []
     for line in text.splitlines():
         if line.startswith(">"):
             blocks.append((line, []))
@@ -63,9 +55,7 @@ def in_blocks(text: str) -> list[tuple[str, list[str]]]:
     return [(header, sorted(rows)) for header, rows in blocks]
 
 
-def test_mummer_forgets_a_match_of_one_base_at_the_first_base(
-    folder: Path, mummer_binary: str
-) -> None:
+def test_mummer_forgets_a_match_of_one_base_at_the_first_base(folder, mummer_binary):
     """Its filter of contained matches begins as if one had ended at the first base.
 
     By definition the match is unique in both sequences, so we report it.

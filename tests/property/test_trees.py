@@ -1,7 +1,5 @@
 """Suffix trees of made texts, in every layout, against their definition."""
 
-from __future__ import annotations
-
 import numpy as np
 from helpers.decoded_trees import decode_nodes
 from helpers.strategies import references, sequences
@@ -38,7 +36,7 @@ texts = st.one_of(sequences(), references().map("N".join))
 @example("ACNACNCNAC", 0)
 @example("A" * 40, 0)
 @example("AC" * 30, 3)
-def test_every_layout_holds_the_suffix_tree(text: str, base_before: int) -> None:
+def test_every_layout_holds_the_suffix_tree(text, base_before):
     codes = page_codes_of(text)
     for layout in LAYOUTS + WIDE_LAYOUTS:
         check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
@@ -49,7 +47,7 @@ def test_every_layout_holds_the_suffix_tree(text: str, base_before: int) -> None
 @example("A" * 40)
 @example("A" * 25 + "N" + "A" * 22)
 @example("AC" * 25 + "N" + "AC" * 20 + "CA")
-def test_nodes_are_those_of_a_naive_tree_in_both_orders(text: str) -> None:
+def test_nodes_are_those_of_a_naive_tree_in_both_orders(text):
     codes = page_codes_of(text)
     root, constructed = naive_tree(text)
     tree = flat_tree_of(codes, AS_CONSTRUCTED)
@@ -59,7 +57,7 @@ def test_nodes_are_those_of_a_naive_tree_in_both_orders(text: str) -> None:
 
 
 @given(text=texts, base_before=st.integers(0, 4))
-def test_layouts_of_one_order_hold_the_same_tree(text: str, base_before: int) -> None:
+def test_layouts_of_one_order_hold_the_same_tree(text, base_before):
     codes = page_codes_of(text)
     for reordered in (False, True):
         trees = [
@@ -73,7 +71,7 @@ def test_layouts_of_one_order_hold_the_same_tree(text: str, base_before: int) ->
 
 
 @given(text=texts)
-def test_the_reference_is_found_again_in_strips(text: str) -> None:
+def test_the_reference_is_found_again_in_strips(text):
     codes = page_codes_of(text)
     for layout in LAYOUTS:
         tree = flat_tree_of(codes, layout)
@@ -85,13 +83,13 @@ def test_the_reference_is_found_again_in_strips(text: str) -> None:
 
 
 @given(text=texts)
-def test_a_tree_has_at_most_two_nodes_a_base(text: str) -> None:
+def test_a_tree_has_at_most_two_nodes_a_base(text):
     tree = flat_tree_of(page_codes_of(text), PLAIN)
     inner = tree.node_count - tree.leaf_count
     assert 1 <= inner <= max(tree.leaf_count, 1)
 
 
 @given(text=texts)
-def test_path_ends_are_the_next_breaks(text: str) -> None:
+def test_path_ends_are_the_next_breaks(text):
     ends = path_ends(page_codes_of(text))
     assert ends.tolist() == [(text + "N").index("N", start) for start in range(len(text) + 1)]

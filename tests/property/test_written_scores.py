@@ -1,10 +1,7 @@
 """The scores of rows, computed again from what is written: its CIGAR, its bases and the record."""
 
-from __future__ import annotations
-
 import random
 import re
-from collections.abc import Iterator
 
 import pytest
 from helpers.sequences import random_bases, reverse_complement
@@ -16,7 +13,7 @@ from mummergpu.viterbi.recurrence.model import Costs
 LETTERS = "ACGTNRYSWKMBDHVacgtn"
 
 
-def score_of(cigar: str, query: str, reference: str, costs: Costs) -> int:
+def score_of(cigar, query, reference, costs):
     """The score of operations that begin with the first bases of both, but for soft clips."""
     score = at = place = 0
     for text, kind in re.findall(r"(\d+)([MIDSH])", cigar):
@@ -39,7 +36,7 @@ def score_of(cigar: str, query: str, reference: str, costs: Costs) -> int:
     return score
 
 
-def altered(chance: random.Random, bases: str, share: float) -> str:
+def altered(chance, bases, share):
     """The bases with other letters of all kinds, and with gaps, often side by side."""
     parts = []
     at = 0
@@ -60,7 +57,7 @@ def altered(chance: random.Random, bases: str, share: float) -> str:
     return "".join(parts)
 
 
-def made_reference(chance: random.Random) -> dict[str, str]:
+def made_reference(chance):
     """Records with short repeats and letters of all kinds, and a tandem repeat."""
     records = {}
     for name in ("one", "two"):
@@ -70,9 +67,7 @@ def made_reference(chance: random.Random) -> dict[str, str]:
     return records
 
 
-def made_queries(
-    chance: random.Random, records: dict[str, str], length: int, count: int
-) -> Iterator[tuple[str, str]]:
+def made_queries(chance, records, length, count):
     for number in range(count):
         text = chance.choice(list(records.values()))
         at = chance.randrange(len(text) - length)
@@ -82,7 +77,7 @@ def made_queries(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_reads_score_what_their_rows_do(seed: int) -> None:
+def test_reads_score_what_their_rows_do(seed):
     chance = random.Random(seed)
     records = made_reference(chance)
     reads = list(made_queries(chance, records, 150, 300))
@@ -105,7 +100,7 @@ def test_reads_score_what_their_rows_do(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_genomes_score_what_their_rows_do(seed: int) -> None:
+def test_genomes_score_what_their_rows_do(seed):
     chance = random.Random(seed)
     records = made_reference(chance)
     queries = list(made_queries(chance, records, 600, 60))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,7 +81,7 @@ class Import:
 class Module:
     """A module of the package: its name, its tree, its imports."""
 
-    def __init__(self, path: Path, package: Path, modules: set[str]) -> None:
+    def __init__(self, path, package, modules):
         self.name = module_name(path, package)
         self.is_package = path.name == "__init__.py"
         self.text = path.read_text()
@@ -91,11 +90,11 @@ class Module:
         self.imports = list(self._imports(self.tree, at_start=True))
 
     @property
-    def room(self) -> str:
+    def room(self):
         """The room that the module is in; its own name where it is in none."""
         return room_of(self.name)
 
-    def _imports(self, node: ast.AST, *, at_start: bool) -> Iterator[Import]:
+    def _imports(self, node, *, at_start):
         """Yield all imports, and whether importing the module carries them out."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import):
@@ -114,35 +113,35 @@ class Module:
                 yield from self._imports(child, at_start=at_start and not is_function)
 
 
-def module_name(path: Path, package: Path) -> str:
+def module_name(path, package):
     parts = path.relative_to(package.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def room_of(name: str) -> str:
+def room_of(name):
     return name.split(".")[1] if "." in name else ""
 
 
-def inner_room_of(name: str) -> str:
+def inner_room_of(name):
     """Return the folder inside its room that a module is in, or nothing."""
     parts = name.split(".")
     inner = parts[2] if len(parts) > 2 else ""
     return inner if any(inner in floor for floor in INNER_ROOMS.get(parts[1], ())) else ""
 
 
-def inner_floor_of(room: str, inner: str) -> int:
+def inner_floor_of(room, inner):
     """Return the floor of a folder inside its room, counted from the top."""
     return next(number for number, floor in enumerate(INNER_ROOMS[room]) if inner in floor)
 
 
-def read_modules(package: Path) -> dict[str, Module]:
+def read_modules(package):
     paths = sorted(package.rglob("*.py"))
     names = {module_name(path, package) for path in paths}
     modules = [Module(path, package, names) for path in paths]
     return {module.name: module for module in modules}
 
 
-def violations(package: Path) -> list[str]:
+def violations(package):
     modules = read_modules(package)
     lines = []
     for module in modules.values():
@@ -159,7 +158,7 @@ def violations(package: Path) -> list[str]:
     return lines
 
 
-def room_violations(module: Module, modules: dict[str, Module]) -> Iterator[str]:
+def room_violations(module, modules):
     if module.name == PACKAGE:
         return
     if module.room not in ROOMS:
@@ -179,7 +178,7 @@ def room_violations(module: Module, modules: dict[str, Module]) -> Iterator[str]
                 yield f"{module.name}:{found.line}: {inner} imports {found.name} not below it"
 
 
-def library_violations(module: Module) -> Iterator[str]:
+def library_violations(module):
     inside = module.name == GPU_ROOM or module.name.startswith(GPU_ROOM + ".")
     for found in module.imports:
         if found.name.startswith("."):
@@ -197,7 +196,7 @@ def library_violations(module: Module) -> Iterator[str]:
             yield f"{module.name}:{node.lineno}: {node.value} outside {GPU_ROOM}"
 
 
-def speech_violations(module: Module) -> Iterator[str]:
+def speech_violations(module):
     if module.name in MAY_PRINT_AND_EXIT or module.room == "cli":
         return
     for node in ast.walk(module.tree):
@@ -211,7 +210,7 @@ def speech_violations(module: Module) -> Iterator[str]:
             yield f"{module.name}:{node.lineno}: {called} outside the command line"
 
 
-def cycle_violations(modules: dict[str, Module]) -> Iterator[str]:
+def cycle_violations(modules):
     """Yield a line for each module that can be reached from itself."""
     targets = {
         name: {found.name for found in module.imports if found.name in modules}
@@ -222,8 +221,8 @@ def cycle_violations(modules: dict[str, Module]) -> Iterator[str]:
             yield f"{name}: part of an import cycle"
 
 
-def reachable(start: str, targets: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
+def reachable(start, targets):
+    found = set()
     waiting = [start]
     while waiting:
         for target in targets[waiting.pop()] - found:
@@ -232,7 +231,7 @@ def reachable(start: str, targets: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def floor_count(modules: dict[str, Module]) -> int:
+def floor_count(modules):
     """Return how many rooms the longest chain of imports between rooms has."""
     below = {
         room: {
@@ -244,7 +243,7 @@ def floor_count(modules: dict[str, Module]) -> int:
         }
         for room in ROOMS
     }
-    floors: dict[str, int] = {}
+    floors = {}
     for room in reversed(ROOMS):
         floors[room] = 1 + max(
             (floors.get(target, 0) for target in below[room] - {room}), default=0
@@ -252,7 +251,7 @@ def floor_count(modules: dict[str, Module]) -> int:
     return max(floors.values())
 
 
-def start_violations(modules: dict[str, Module]) -> Iterator[str]:
+def start_violations(modules):
     """Yield a line for each slow library that importing the command line imports too."""
     started = {
         name: {found.name for found in module.imports if found.at_start}
@@ -267,11 +266,11 @@ def start_violations(modules: dict[str, Module]) -> Iterator[str]:
             yield f"{name}: imports {library} when the command line starts"
 
 
-def test_the_package_keeps_the_rules() -> None:
+def test_the_package_keeps_the_rules():
     assert violations(SOURCE) == []
 
 
-def test_the_package_is_read_whole() -> None:
+def test_the_package_is_read_whole():
     modules = read_modules(SOURCE)
     assert f"{PACKAGE}.errors" in modules
     assert len(modules) == len(list(SOURCE.rglob("*.py")))
@@ -279,7 +278,7 @@ def test_the_package_is_read_whole() -> None:
     assert {room_of(name) for name in modules} - {""} == set(ROOMS)
 
 
-def test_the_package_names_every_kernel() -> None:
+def test_the_package_names_every_kernel():
     """A kernel that no module names is launched by tests alone."""
     kernel = re.compile(r"__global__ void\s+(?:__launch_bounds__\([^()]*\)\s+)?(\w+)\(")
     text = "".join(path.read_text() for path in KERNELS.rglob("*.cu*"))
@@ -291,7 +290,7 @@ def test_the_package_names_every_kernel() -> None:
     assert sorted(set(kernels) - named) == []
 
 
-def plant(folder: Path, files: dict[str, str]) -> Path:
+def plant(folder, files):
     """Write a package that keeps the rules, with some files added or replaced."""
     sound = {
         "__init__.py": "__version__ = '1'\n",
@@ -322,7 +321,7 @@ def plant(folder: Path, files: dict[str, str]) -> Path:
     return package
 
 
-def test_a_sound_tree_has_no_violation(tmp_path: Path) -> None:
+def test_a_sound_tree_has_no_violation(tmp_path):
     assert violations(plant(tmp_path, {})) == []
 
 
@@ -406,10 +405,10 @@ def test_a_sound_tree_has_no_violation(tmp_path: Path) -> None:
         ({"errors.py": "\n" * 701}, "mummergpu.errors: 701 lines, more than 700"),
     ],
 )
-def test_a_planted_violation_is_found(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+def test_a_planted_violation_is_found(tmp_path, files, expected):
     assert any(line.startswith(expected) for line in violations(plant(tmp_path, files)))
 
 
-def test_imports_for_types_alone_cost_no_start(tmp_path: Path) -> None:
+def test_imports_for_types_alone_cost_no_start(tmp_path):
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy\n"
     assert violations(plant(tmp_path, {"cli/main.py": text})) == []

@@ -1,7 +1,5 @@
 """How the software is cited: the file that says so agrees with the package."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import mummergpu
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_citation_is_of_this_version_and_address() -> None:
+def test_the_citation_is_of_this_version_and_address():
     text = (ROOT / "CITATION.cff").read_text()
     fields = dict(re.findall(r"(?m)^([a-z-]+): (\S.*)$", text))
     assert fields["version"] == mummergpu.__version__

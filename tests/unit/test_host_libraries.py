@@ -1,13 +1,10 @@
 """A kept library is taken if, and only if, compiling again would give the same."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from helpers import host_libraries
@@ -17,7 +14,7 @@ OPTIONS = ["-shared", "-fPIC", "-DMORE=1"]
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> Path:
+def sources(tmp_path):
     if shutil.which(host_compiler()) is None:
         pytest.skip("there is no compiler")
     (tmp_path / "headers").mkdir()
@@ -28,16 +25,16 @@ def sources(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def made(sources: Path, options: list[str] = OPTIONS) -> Path:
+def made(sources, options=OPTIONS):
     folder, headers = sources / "kept", sources / "headers"
     return library_of(folder, "number", sources / "main.cpp", [headers], options)
 
 
-def number_of(library: Path) -> int:
+def number_of(library):
     return int(ctypes.CDLL(str(library)).number())
 
 
-def test_a_library_is_compiled_once(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_is_compiled_once(sources, monkeypatch):
     library = made(sources)
     assert number_of(library) == 42
     os.utime(library, (1, 1))
@@ -48,9 +45,7 @@ def test_a_library_is_compiled_once(sources: Path, monkeypatch: pytest.MonkeyPat
     assert list((sources / "kept").iterdir()) == [library]
 
 
-def test_whatever_counts_makes_another_library(
-    sources: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_counts_makes_another_library(sources, monkeypatch):
     before = {made(sources)}
     library = made(sources, [*OPTIONS[:2], "-DMORE=2"])
     assert library not in before and number_of(library) == 43
@@ -66,20 +61,20 @@ def test_whatever_counts_makes_another_library(
     assert made(sources) not in before
 
 
-def test_what_does_not_compile_leaves_nothing(sources: Path) -> None:
+def test_what_does_not_compile_leaves_nothing(sources):
     (sources / "headers" / "number.h").write_text("")
     with pytest.raises(AssertionError, match="NUMBER"):
         made(sources)
     assert list((sources / "kept").iterdir()) == []
 
 
-def test_several_may_compile_the_same(sources: Path) -> None:
+def test_several_may_compile_the_same(sources):
     with ThreadPoolExecutor(4) as pool:
         libraries = set(pool.map(lambda _: made(sources), range(4)))
     assert list((sources / "kept").iterdir()) == list(libraries)
 
 
-def test_the_libraries_of_long_ago_are_removed(tmp_path: Path) -> None:
+def test_the_libraries_of_long_ago_are_removed(tmp_path):
     now = time.time()
     for age in (0, 100, 5000, 6000, 7000, 8000):
         file = tmp_path / f"{age}.so"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from helpers.loops import each
 
@@ -13,20 +11,20 @@ tried: list[tuple[int, str]] = []
 @each("number", range(3))
 @each("letter", "ab")
 @pytest.mark.parametrize("end", ["x"])
-def test_every_value_is_tried(tmp_path: Path, number: int, letter: str, end: str) -> None:
+def test_every_value_is_tried(tmp_path, number, letter, end):
     assert tmp_path.is_dir() and end == "x"
     tried.append((number, letter))
 
 
-def test_all_of_them_were() -> None:
+def test_all_of_them_were():
     assert tried == [(number, letter) for number in range(3) for letter in "ab"]
 
 
-def test_what_failed_is_told() -> None:
+def test_what_failed_is_told():
     seen = []
 
     @each("one, other", [(number, number % 3) for number in range(9)])
-    def small(one: int, other: int) -> None:
+    def small(one, other):
         seen.append(one)
         assert other < 2
 
@@ -37,9 +35,9 @@ def test_what_failed_is_told() -> None:
     assert caught.value.__notes__ == [f"failed with 3 of 9 values: {places}"]
 
 
-def test_an_exception_that_does_not_come_fails_too() -> None:
+def test_an_exception_that_does_not_come_fails_too():
     @each("number", [0, 1])
-    def raises(number: int) -> None:
+    def raises(number):
         with pytest.raises(ZeroDivisionError):
             assert 1 // number
 
@@ -48,8 +46,8 @@ def test_an_exception_that_does_not_come_fails_too() -> None:
     assert caught.value.__notes__ == ["failed with 1 of 2 values: number=1"]
 
 
-def test_names_must_be_parameters() -> None:
+def test_names_must_be_parameters():
     with pytest.raises(AssertionError):
 
         @each("other", [0])
-        def _test(number: int) -> None: ...
+        def _test(number): ...

@@ -1,14 +1,11 @@
 """The notebooks of the documentation run from beginning to end, and are kept without output."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,16 +20,16 @@ def show(value):
 """
 
 
-def cells_of(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((FOLDER / name).read_text())["cells"]
+def cells_of(name):
+    found = json.loads((FOLDER / name).read_text())["cells"]
     return [cell for cell in found if cell["cell_type"] == "code"]
 
 
-def source_of(cell: dict[str, Any]) -> str:
+def source_of(cell):
     return "".join(cell["source"])
 
 
-def program_of(name: str) -> str:
+def program_of(name):
     """Return a notebook as a program that prints the value of the last line of each cell."""
     lines = [SHOW]
     for cell in cells_of(name):
@@ -46,12 +43,12 @@ def program_of(name: str) -> str:
     return "\n".join(lines)
 
 
-def test_there_are_notebooks() -> None:
+def test_there_are_notebooks():
     assert "quickstart.ipynb" in NOTEBOOKS
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_is_kept_without_output(name: str) -> None:
+def test_a_notebook_is_kept_without_output(name):
     for cell in cells_of(name):
         assert cell["outputs"] == [] and cell["execution_count"] is None
     lines = [line for cell in cells_of(name) for line in source_of(cell).splitlines()]
@@ -59,7 +56,7 @@ def test_a_notebook_is_kept_without_output(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_cells_of_a_notebook_run(name: str, tmp_path: Path) -> None:
+def test_the_cells_of_a_notebook_run(name, tmp_path):
     for library in ("matplotlib", "pandas"):
         pytest.importorskip(library, reason=f"{library} is not installed")
     done = subprocess.run(
@@ -81,7 +78,7 @@ def test_the_cells_of_a_notebook_run(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_runs_in_jupyter(name: str, tmp_path: Path) -> None:
+def test_a_notebook_runs_in_jupyter(name, tmp_path):
     for library in ("matplotlib", "pandas", "nbclient", "nbformat", "ipykernel"):
         pytest.importorskip(library, reason=f"{library} is not installed")
     path = os.pathsep.join(sys.path)

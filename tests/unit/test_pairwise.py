@@ -1,7 +1,5 @@
 """The few policies that are tried with each change hold each pair of what they may be."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 from itertools import combinations
 
@@ -12,7 +10,7 @@ from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 FACTORS = 8
 
 
-def test_policies_and_formats_meet_in_all_pairs() -> None:
+def test_policies_and_formats_meet_in_all_pairs():
     choices = pairwise_policies()
     rows = [(*astuple(policy), wide) for policy, wide in choices]
     for one, other in combinations(range(FACTORS), 2):
@@ -23,7 +21,7 @@ def test_policies_and_formats_meet_in_all_pairs() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_a_pair_that_is_left_out_would_be_noticed() -> None:
+def test_a_pair_that_is_left_out_would_be_noticed():
     rows = pairwise_rows([2] * FACTORS)
     needed = set().union(*map(pairs_in, rows))
     assert len(needed) == 4 * FACTORS * (FACTORS - 1) // 2
@@ -34,14 +32,14 @@ def test_a_pair_that_is_left_out_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize("levels", [(2, 3), (3, 2, 4), (2, 2, 2, 3)])
-def test_factors_may_have_several_values(levels: tuple[int, ...]) -> None:
+def test_factors_may_have_several_values(levels):
     rows = pairwise_rows(levels)
     for one, other in combinations(range(len(levels)), 2):
         assert len({(row[one], row[other]) for row in rows}) == levels[one] * levels[other]
     assert all(0 <= value < most for row in rows for value, most in zip(row, levels, strict=True))
 
 
-def test_each_pair_of_layouts_is_among_the_few() -> None:
+def test_each_pair_of_layouts_is_among_the_few():
     few = [param.values[0] for param in layouts_to_try(LAYOUTS + WIDE_LAYOUTS) if not param.marks]
     rows = [astuple(layout) for layout in few]
     assert len(rows) < 10

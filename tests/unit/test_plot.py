@@ -1,16 +1,12 @@
 """The public plots: axes of matplotlib from matches, on axes of the caller or new ones."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import matplotlib
 import pytest
-from helpers.made_matches import MadeMatches, made_matches
+from helpers.made_matches import made_matches
 from helpers.sequences import reverse_complement
 
 import mummergpu
@@ -19,7 +15,7 @@ from mummergpu.errors import LibraryError
 
 
 @pytest.fixture(autouse=True)
-def no_window() -> Iterator[None]:
+def no_window():
     from matplotlib import pyplot
 
     before = matplotlib.get_backend()
@@ -30,12 +26,12 @@ def no_window() -> Iterator[None]:
 
 
 @pytest.fixture
-def matches() -> MadeMatches:
+def matches():
     rows = [(0, 0, 5, 60, 20, True), (1, 0, 0, 3, 30, False), (1, 1, 0, 3, 9, False)]
     return made_matches(rows, [50, 40], [100, 20])
 
 
-def test_plots_are_axes(matches: MadeMatches, tmp_path: Path) -> None:
+def test_plots_are_axes(matches, tmp_path):
     dots = mummergpu.plot.dotplot(matches, title="Dots")
     assert dots.get_xlim() == (0, 120) and dots.get_ylim() == (0, 90)
     assert dots.get_title("left").splitlines()[0] == "Dots"
@@ -43,7 +39,7 @@ def test_plots_are_axes(matches: MadeMatches, tmp_path: Path) -> None:
     dots.figure.savefig(tmp_path / "dots.png")
 
 
-def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
+def test_matches_of_an_index_can_be_drawn(tmp_path):
     text = "".join(random.Random(1).choices("ACGT", k=400))
     turned = reverse_complement(text[200:300])
     index = mummergpu.Index.build([("whole", text)], min_length=20)
@@ -56,7 +52,7 @@ def test_matches_of_an_index_can_be_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "x.svg").read_text().startswith("<?xml")
 
 
-def test_plots_take_the_axes_of_the_caller(matches: MadeMatches, tmp_path: Path) -> None:
+def test_plots_take_the_axes_of_the_caller(matches, tmp_path):
     from matplotlib import pyplot
 
     settings = dict(matplotlib.rcParams)
@@ -68,8 +64,8 @@ def test_plots_take_the_axes_of_the_caller(matches: MadeMatches, tmp_path: Path)
     assert pyplot.get_fignums() == [1] and dict(matplotlib.rcParams) == settings
 
 
-def test_queries_are_ordered_unless_the_caller_says_otherwise(matches: MadeMatches) -> None:
-    def names(order: bool | None) -> list[str]:
+def test_queries_are_ordered_unless_the_caller_says_otherwise(matches):
+    def names(order):
         axes = plot.dotplot(matches, order=order)
         return [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
 
@@ -77,7 +73,7 @@ def test_queries_are_ordered_unless_the_caller_says_otherwise(matches: MadeMatch
     assert names(False) == ["q0", "q1"]
 
 
-def test_a_page_needs_no_library(matches: MadeMatches, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_needs_no_library(matches, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -86,7 +82,7 @@ def test_a_page_needs_no_library(matches: MadeMatches, monkeypatch: pytest.Monke
         plot.dotplot(matches)
 
 
-def test_the_package_finds_its_plots_when_asked() -> None:
+def test_the_package_finds_its_plots_when_asked():
     program = (
         "import sys, mummergpu; assert 'mummergpu.plot' not in sys.modules;"
         "mummergpu.plot.dotplot; assert 'matplotlib' not in sys.modules;"

@@ -1,7 +1,5 @@
 """Which tests run with each change, and which at night; and how many processes share them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -32,7 +30,7 @@ SLOW = ["test_of[2]", "test_slow"]
 
 
 @pytest.fixture
-def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+def suite(pytester):
     """A suite under the rules of this one."""
     folder = pytester.mkdir("tests")
     shutil.copy(TESTS / "conftest.py", folder)
@@ -44,7 +42,7 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
     return pytester
 
 
-def passed_in(result: pytest.RunResult) -> list[str]:
+def passed_in(result):
     assert result.ret == 0
     return sorted(re.findall(r"^PASSED .*::(\S+)$", result.stdout.str(), re.MULTILINE))
 
@@ -63,18 +61,14 @@ def passed_in(result: pytest.RunResult) -> list[str]:
     ],
     ids=" ".join,
 )
-def test_slow_tests_run_when_they_are_asked_for(
-    suite: pytest.Pytester, words: list[str], expected: list[str]
-) -> None:
+def test_slow_tests_run_when_they_are_asked_for(suite, words, expected):
     words = words if "tests/test_small.py" in " ".join(words) else [*words, "-n0"]
     assert passed_in(
         suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", *words)
     ) == sorted(expected)
 
 
-def test_folders_are_shared_by_processes_and_single_files_are_not(
-    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_are_shared_by_processes_and_single_files_are_not(suite, monkeypatch):
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.setenv("PYTEST_XDIST_AUTO_NUM_WORKERS", "1")
     shared = suite.runpytest_subprocess("-rA", "-p", "no:hypothesispytest")
@@ -85,7 +79,7 @@ def test_folders_are_shared_by_processes_and_single_files_are_not(
     alone.stdout.fnmatch_lines("worker None")
 
 
-def test_one_process_compiles_while_the_other_needs_no_compiled_code() -> None:
+def test_one_process_compiles_while_the_other_needs_no_compiled_code():
     paths = [f"cli/{n}" for n in range(20)] + [f"unit/cuda/{n}" for n in range(5)] + [WARM_UP]
     found = in_order(paths, 2, str)
     assert sorted(found) == sorted(paths) and found[0] == WARM_UP
@@ -95,5 +89,5 @@ def test_one_process_compiles_while_the_other_needs_no_compiled_code() -> None:
 
 
 @pytest.mark.parametrize("start", [*MEANWHILE, WARM_UP])
-def test_what_processes_begin_with_is_there(start: str) -> None:
+def test_what_processes_begin_with_is_there(start):
     assert (TESTS / start).exists()

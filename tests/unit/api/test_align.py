@@ -1,11 +1,8 @@
 """Genomes that are aligned from Python: the columns say what the command writes."""
 
-from __future__ import annotations
-
 import doctest
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +13,7 @@ from mummergpu.cli.main import main
 from mummergpu.errors import InputError
 
 
-def changed(bases: str, chance: random.Random) -> str:
+def changed(bases, chance):
     """Return bases of which some differ, are missing, or have others beside them."""
     made = []
     for base in bases:
@@ -31,7 +28,7 @@ def changed(bases: str, chance: random.Random) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A reference of two records; contigs of it, changed, some reversed, one repeated, one not."""
     made = tmp_path_factory.mktemp("aligned")
     chance = random.Random(8)
@@ -53,25 +50,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
 @pytest.fixture(scope="module")
-def index(folder: Path) -> mummergpu.Index:
+def index(folder):
     return mummergpu.Index.build(folder / "r.fa")
 
 
 @pytest.fixture(scope="module")
-def found(index: mummergpu.Index, folder: Path) -> mummergpu.AlignedGenomes:
+def found(index, folder):
     return index.align(folder / "q.fa", mode="all")
 
 
-def rows_of(path: str) -> list[list[str]]:
+def rows_of(path):
     return [line.split("\t") for line in Path(path).read_text().splitlines()]
 
 
-def test_columns_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> None:
+def test_columns_are_those_of_the_command(found):
     rows = rows_of("x.paf")
     assert len(found) == len(rows) > 5
     assert set(found.reverse.tolist()) == {False, True}
@@ -88,7 +85,7 @@ def test_columns_are_those_of_the_command(found: mummergpu.AlignedGenomes) -> No
         assert [str(row.errors), str(row.score), row.cigar] == [tags[n] for n in ("NM", "AS", "cg")]
 
 
-def test_rows_and_columns_agree(found: mummergpu.AlignedGenomes) -> None:
+def test_rows_and_columns_agree(found):
     for number, row in enumerate(found):
         assert row == found[number] == found[number - len(found)]
         assert row.query == found.query_names[found.query[number]]
@@ -105,7 +102,7 @@ def test_rows_and_columns_agree(found: mummergpu.AlignedGenomes) -> None:
     assert found.cigar_offsets[-1] == found.cigars.size
 
 
-def test_gaps_of_a_vcf_cost_less(index: mummergpu.Index) -> None:
+def test_gaps_of_a_vcf_cost_less(index):
     index.align(Path("q.fa"), mode="all", gap_open=16, gap_extend=1).write("y.vcf")
     assert Path("y.vcf").read_bytes() == Path("x.vcf").read_bytes()
     mummergpu.align("r.fa", "q.fa", "z.vcf", mode="all")
@@ -113,7 +110,7 @@ def test_gaps_of_a_vcf_cost_less(index: mummergpu.Index) -> None:
     assert made[0] == made[1]
 
 
-def test_a_selection_is_written_alone(found: mummergpu.AlignedGenomes) -> None:
+def test_a_selection_is_written_alone(found):
     kept = found[found.reverse]
     kept.write("kept.paf")
     assert rows_of("kept.paf") == [row for row in rows_of("x.paf") if row[4] == "-"]
@@ -127,7 +124,7 @@ def test_a_selection_is_written_alone(found: mummergpu.AlignedGenomes) -> None:
         found[len(found)]
 
 
-def test_one_to_one_is_that_of_the_command(found: mummergpu.AlignedGenomes) -> None:
+def test_one_to_one_is_that_of_the_command(found):
     kept = found.one_to_one()
     assert 0 < len(kept) < len(found)
     kept.write("kept.delta")
@@ -135,7 +132,7 @@ def test_one_to_one_is_that_of_the_command(found: mummergpu.AlignedGenomes) -> N
     assert Path("kept.delta").read_bytes() == Path("one.delta").read_bytes()
 
 
-def test_least_identity_and_length(found: mummergpu.AlignedGenomes) -> None:
+def test_least_identity_and_length(found):
     least = float(np.median(found.identity))
     mummergpu.align(
         "r.fa", "q.fa", "some.paf", mode="all", min_identity=least, min_alignment_length=1200
@@ -149,7 +146,7 @@ def test_least_identity_and_length(found: mummergpu.AlignedGenomes) -> None:
     assert rows_of("kept.paf") == rows_of("some.paf")
 
 
-def test_the_first_arguments_need_no_names(index: mummergpu.Index) -> None:
+def test_the_first_arguments_need_no_names(index):
     named = {"min_length": 30, "strands": "reverse", "mode": "mum", "backend": "cpu", "threads": 1}
     expected = list(index.align(Path("q.fa"), **named))
     assert list(index.align(Path("q.fa"), *named.values())) == expected != []
@@ -159,7 +156,7 @@ def test_the_first_arguments_need_no_names(index: mummergpu.Index) -> None:
 
 
 @pytest.fixture
-def short() -> list[tuple[str, str]]:
+def short():
     """Three sequences: parts of both records, one of them reversed, and one that is like none."""
     chance = random.Random(4)
     text = Path("r.fa").read_text().split()
@@ -172,7 +169,7 @@ def short() -> list[tuple[str, str]]:
     return named
 
 
-def test_tiles_are_the_usual_method(index: mummergpu.Index, short: list[tuple[str, str]]) -> None:
+def test_tiles_are_the_usual_method(index, short):
     for method in ("wavefront", "streaming", "tile"):
         assert len(index.align([], method=method)) == 0
     tiles = index.align(short, backend="cpu", gap_open=9, method="tile")
@@ -188,9 +185,7 @@ def test_tiles_are_the_usual_method(index: mummergpu.Index, short: list[tuple[st
         {"extend": False},
     ],
 )
-def test_methods_without_matches_refuse_what_is_about_them(
-    index: mummergpu.Index, option: dict[str, Any]
-) -> None:
+def test_methods_without_matches_refuse_what_is_about_them(index, option):
     name = next(iter(option))
     with pytest.raises(mummergpu.MummergpuError, match=f"{name}.* is about matches"):
         index.align(Path("q.fa"), method="streaming", **option)
@@ -200,16 +195,14 @@ def test_methods_without_matches_refuse_what_is_about_them(
     assert len(index.align(Path("q.fa"), **option)) > 0
 
 
-def test_an_unknown_method_is_refused(index: mummergpu.Index) -> None:
+def test_an_unknown_method_is_refused(index):
     with pytest.raises(mummergpu.MummergpuError, match="'tiles' is not one of 'tile', 'wavefront'"):
         index.align("ACGT", method="tiles")
     with pytest.raises(mummergpu.MummergpuError, match="'tiles' is not one of 'tile', 'wavefront'"):
         mummergpu.align("r.fa", "q.fa", "wrong.paf", method="tiles")
 
 
-def test_a_matrix_that_is_too_large_names_the_query(
-    index: mummergpu.Index, short: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_that_is_too_large_names_the_query(index, short, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.matrix_opening.free_memory", lambda: 1000)
     for queries, path in ((short, "<memory>"), (Path("short.fa"), "short.fa")):
         with pytest.raises(InputError, match="GiB of memory: use") as raised:
@@ -226,7 +219,7 @@ def test_a_matrix_that_is_too_large_names_the_query(
         closed.align(short, method="streaming")
 
 
-def test_repeats_of_a_genome_are_found_in_itself() -> None:
+def test_repeats_of_a_genome_are_found_in_itself():
     chance = random.Random(2)
     repeat = random_bases(chance, 300)
     parts = [random_bases(chance, size) for size in (900, 700, 800)]
@@ -243,9 +236,7 @@ def test_repeats_of_a_genome_are_found_in_itself() -> None:
     ]
 
 
-def test_blocks_are_joined(
-    index: mummergpu.Index, found: mummergpu.AlignedGenomes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_joined(index, found, monkeypatch):
     monkeypatch.setattr("mummergpu.api.engine.Engine.block_bases", lambda *_: 1000)
     text = Path("q.fa").read_text().split()
     named = [(text[n][1:], text[n + 1]) for n in range(0, len(text), 2)]
@@ -265,7 +256,7 @@ def test_blocks_are_joined(
     assert lines[0] == lines[1]
 
 
-def test_several_files_have_no_delta(index: mummergpu.Index) -> None:
+def test_several_files_have_no_delta(index):
     twice = index.align([Path("q.fa"), Path("q.fa")])
     assert len(twice) == 2 * len(index.align(Path("q.fa")))
     twice.write("twice.paf")
@@ -274,9 +265,7 @@ def test_several_files_have_no_delta(index: mummergpu.Index) -> None:
     assert not Path("twice.delta").exists()
 
 
-def test_what_a_delta_has_no_room_for(
-    index: mummergpu.Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_delta_has_no_room_for(index, tmp_path, monkeypatch):
     bases = Path("r.fa").read_text().split()[2]
     named = index.align(bases)
     named.write("named.delta")
@@ -296,9 +285,9 @@ def test_what_a_delta_has_no_room_for(
     assert not Path("y.delta").exists()
 
 
-def test_tables(found: mummergpu.AlignedGenomes) -> None:
+def test_tables(found):
     pytest.importorskip("pyarrow")
-    rows: list[dict[str, Any]] = found.to_arrow().to_pylist()
+    rows = found.to_arrow().to_pylist()
     assert [tuple(row[name] for name in row_names()) for row in rows] == list(found)
     pytest.importorskip("pandas")
     frame = found.to_pandas()
@@ -307,11 +296,11 @@ def test_tables(found: mummergpu.AlignedGenomes) -> None:
     assert [tuple(row) for row in found.to_polars()[row_names()].rows()] == list(found)
 
 
-def row_names() -> list[str]:
+def row_names():
     return list(mummergpu.GenomeAlignment._fields)
 
 
-def test_nothing_to_align(index: mummergpu.Index) -> None:
+def test_nothing_to_align(index):
     for queries in ([], [("empty", "")], "ACGT" * 3):
         nothing = index.align(queries)
         assert len(nothing) == len(nothing.one_to_one()) == len(nothing[:]) == 0
@@ -339,7 +328,7 @@ def test_nothing_to_align(index: mummergpu.Index) -> None:
         ({"gap_extend": 0}, "gap_extend: 0 is not between"),
     ],
 )
-def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -> None:
+def test_wrong_arguments(index, arguments, message):
     with pytest.raises(mummergpu.MummergpuError, match=message):
         index.align("ACGT", **arguments)
     with pytest.raises(mummergpu.MummergpuError, match=message):
@@ -358,14 +347,14 @@ def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -
         ({"reference": "missing.fa"}, "no such file"),
     ],
 )
-def test_wrong_arguments_of_a_run(arguments: Any, message: str) -> None:
+def test_wrong_arguments_of_a_run(arguments, message):
     given = {"reference": "r.fa", "queries": "q.fa", "output": "wrong.delta"} | arguments
     with pytest.raises(mummergpu.MummergpuError, match=message):
         mummergpu.align(**given)
     assert not Path(given["output"]).exists()
 
 
-def test_examples() -> None:
+def test_examples():
     import mummergpu.api.aligned_genomes
 
     done = doctest.testmod(mummergpu.api.aligned_genomes)

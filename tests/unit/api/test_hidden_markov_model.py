@@ -1,9 +1,5 @@
 """Hidden Markov models in Python: arrays in, arrays out."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -14,20 +10,18 @@ STEPS = [[0.95, 0.05], [0.1, 0.9]]
 CHANCES = [[1 / 6] * 6, [0.1] * 5 + [0.5]]
 
 
-def casino(steps: Any = STEPS, **more: Any) -> mummergpu.HiddenMarkovModel:
+def casino(steps=STEPS, **more):
     return mummergpu.HiddenMarkovModel(["fair", "loaded"], steps, CHANCES, **more)
 
 
-def slow_forward(
-    codes: list[int], start: list[float], end: list[float], steps: Any = STEPS
-) -> float:
+def slow_forward(codes, start, end, steps=STEPS):
     values = np.array(start) * np.array(CHANCES)[:, codes[0]]
     for code in codes[1:]:
         values = values @ np.array(steps) * np.array(CHANCES)[:, code]
     return float(np.log(values @ np.array(end)))
 
 
-def test_scores_of_one_and_of_several_sequences() -> None:
+def test_scores_of_one_and_of_several_sequences():
     model = casino(alphabet="123456")
     assert model.states == ["fair", "loaded"] and model.alphabet == list("123456")
     assert repr(model) == "HiddenMarkovModel(2 states, 6 symbols)"
@@ -42,7 +36,7 @@ def test_scores_of_one_and_of_several_sequences() -> None:
     assert path[0].states.tolist() == [1] * 30 and path[1].states.tolist() == [0] * 16
 
 
-def test_start_and_end_and_states_that_are_never_entered() -> None:
+def test_start_and_end_and_states_that_are_never_entered():
     start, end, steps = [0.0, 1.0], [0.25, 0.5], [[0.5, 0.25], [0.1, 0.4]]
     model = casino(steps, start=start, end=end)
     expected = slow_forward([1, 2, 3], start, end, steps)
@@ -52,7 +46,7 @@ def test_start_and_end_and_states_that_are_never_entered() -> None:
     assert lonely.posterior([0, 0]).tolist() == [[0, 1], [0, 1]]
 
 
-def test_a_model_of_a_text() -> None:
+def test_a_model_of_a_text():
     text = """hmm m { alphabet [A, C]; startstate s; state a emits x; state q; state b emits y;
     emission x = [1, 0]; emission y = [0, 1]; s -> a 1; a -> q 1; q -> b 1; b -> a 1; }"""
     model = mummergpu.HiddenMarkovModel.parse(text)
@@ -80,13 +74,13 @@ def test_a_model_of_a_text() -> None:
         ({"alphabet": "AC"}, "alphabet: not 6 different symbols"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(given: dict[str, Any], message: str) -> None:
-    words: dict[str, Any] = {"states": "ab", "transitions": STEPS, "emissions": CHANCES, **given}
+def test_arrays_that_do_not_fit_are_refused(given, message):
+    words = {"states": "ab", "transitions": STEPS, "emissions": CHANCES, **given}
     with pytest.raises(OptionError, match=message):
         mummergpu.HiddenMarkovModel(**words)
 
 
-def test_rows_of_a_little_more_than_1_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_rows_of_a_little_more_than_1_are_warned_of(caplog):
     casino(start=[0.5, 0.5000009])
     mummergpu.HiddenMarkovModel.parse(
         "hmm m { alphabet [A]; startstate s; state a emits x; emission x = [0.5]; s -> a 1; }"
@@ -105,11 +99,11 @@ def test_rows_of_a_little_more_than_1_are_warned_of(caplog: pytest.LogCaptureFix
 class Column:
     """What has an array, as tables of pandas and tensors have."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype=None, copy=None):
         return np.array([[2], [0], [5]], dtype=dtype)
 
 
-def test_an_array_of_one_column_is_a_sequence() -> None:
+def test_an_array_of_one_column_is_a_sequence():
     """As hmmlearn has it."""
     model, column = casino(alphabet="123456"), np.array([[2], [0], [5]])
     expected = model.forward([2, 0, 5])
@@ -121,7 +115,7 @@ def test_an_array_of_one_column_is_a_sequence() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 2), (2, 0), (0, 0), (1, 3, 1), (3, 1, 1)])
-def test_arrays_of_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
+def test_arrays_of_other_shapes_are_refused(shape):
     for work in (casino().forward, casino().viterbi, casino().posterior):
         with pytest.raises(OptionError, match=r"a sequence has the shape \(n,\) or \(n, 1\)"):
             work(np.zeros(shape, dtype=int))
@@ -130,7 +124,7 @@ def test_arrays_of_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("sequence", ["317", [6], np.array([-1]), [[1.5]]])
-def test_symbols_that_there_are_not(sequence: Any) -> None:
+def test_symbols_that_there_are_not(sequence):
     with pytest.raises(OptionError, match="sequences: "):
         casino(alphabet="123456").forward(sequence)
     with pytest.raises(OptionError, match="the model has no alphabet"):

@@ -1,11 +1,8 @@
 """Arguments of any kind: a call works, or raises an error that names the argument."""
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -55,18 +52,18 @@ VALUES = {
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("r.fa", "q.fa"):
         write_fasta(name, NAMED)
 
 
 @pytest.fixture(scope="module")
-def index() -> mummergpu.Index:
+def index():
     return mummergpu.Index.build(NAMED, min_length=12)
 
 
-def calls_of(index: mummergpu.Index) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
+def calls_of(index):
     """The public functions, and arguments with which each of them works."""
     index.save("r.mgi")
     reads = [("r", BASES[5:45])]
@@ -101,7 +98,7 @@ NAMES_OF_CALLS = (
 )
 
 
-def called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+def called(function, given):
     """The result of a call, and all blocks of one that streams."""
     given = dict(given)
     rest = given.pop("paths", [])
@@ -114,7 +111,7 @@ def called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES_OF_CALLS)
-def test_any_argument_works_or_is_named(index: mummergpu.Index, name: str) -> None:
+def test_any_argument_works_or_is_named(index, name):
     function, usual = calls_of(index)[name]
     if name == "dotplot":
         pytest.importorskip("matplotlib").use("agg")
@@ -135,7 +132,7 @@ def test_any_argument_works_or_is_named(index: mummergpu.Index, name: str) -> No
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def test_every_public_function_is_called(index: mummergpu.Index) -> None:
+def test_every_public_function_is_called(index):
     assert set(calls_of(index)) == set(NAMES_OF_CALLS)
 
 
@@ -153,14 +150,14 @@ def test_every_public_function_is_called(index: mummergpu.Index) -> None:
         ({"pair": "no"}, "pair: 'no' is neither True nor False"),
     ],
 )
-def test_messages(index: mummergpu.Index, given: dict[str, Any], message: str) -> None:
+def test_messages(index, given, message):
     with pytest.raises(OptionError, match=message):
         index.match(**{"queries": "ACGT", **given})
 
 
-def test_numbers_and_paths_of_other_libraries_are_taken(index: mummergpu.Index) -> None:
+def test_numbers_and_paths_of_other_libraries_are_taken(index):
     expected = list(index.match(NAMED, min_length=14, threads=1))
-    numbers: dict[str, Any] = {"min_length": np.uint16(14), "threads": np.int32(1)}
+    numbers = {"min_length": np.uint16(14), "threads": np.int32(1)}
     assert list(index.match(NAMED, any_letters=np.bool_(False), **numbers)) == expected
     with_qualities = [(name, bases.encode(), "F" * len(bases)) for name, bases in NAMED]
     assert list(index.match(with_qualities, min_length=14)) == expected

@@ -1,7 +1,5 @@
 """An index from Python finds what the command finds, from memory and from files."""
 
-from __future__ import annotations
-
 import doctest
 import gc
 import logging
@@ -13,10 +11,8 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +31,7 @@ BASES = random_bases(MADE, 4000)
 RECORDS = [("one", BASES[:1500]), ("empty", ""), ("two words", BASES[1500:] + "NN" + BASES[:400])]
 
 
-def made_queries() -> list[tuple[str, str]]:
+def made_queries():
     found = [("none", ""), ("short", "ACG")]
     for number in range(60):
         begin = MADE.randrange(3900)
@@ -52,7 +48,7 @@ QUERIES = made_queries()
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("r.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in RECORDS if bases))
     Path("q.fa").write_text(
@@ -61,16 +57,16 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def index() -> mummergpu.Index:
+def index():
     return mummergpu.Index.build(RECORDS, min_length=12)
 
 
-def columns_of(m: mummergpu.Matches) -> list[Any]:
+def columns_of(m):
     columns = (m.query, m.reference, m.query_start, m.reference_start, m.length, m.reverse)
     return [column.tolist() for column in columns]
 
 
-def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> None:
+def test_every_match_is_one_and_none_can_be_longer(index):
     m = index.match(QUERIES, strands="both")
     assert len(m) > 60 and m.reverse.any() and not m.reverse.all()
     references = dict(RECORDS)
@@ -89,16 +85,14 @@ def test_every_match_is_one_and_none_can_be_longer(index: mummergpu.Index) -> No
     assert (np.diff(m.offsets) == np.bincount(m.query, minlength=len(QUERIES))).all()
 
 
-def test_a_query_without_a_match_is_counted_wherever_it_is(index: mummergpu.Index) -> None:
+def test_a_query_without_a_match_is_counted_wherever_it_is(index):
     matching = RECORDS[0][1][500:540]
     for bases, counts in ((["TTTT", matching, "TTTT"], [0, 1, 0]), ([matching, "A"], [1, 0])):
         m = index.match([(f"q{number}", one) for number, one in enumerate(bases)])
         assert np.diff(m.offsets).tolist() == counts
 
 
-def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(
-    index: mummergpu.Index,
-) -> None:
+def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(index):
     every = index.match(QUERIES, strands="both")
     for length in (12, 13, 40, 100):
         kept = every[every.length >= length]
@@ -109,7 +103,7 @@ def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(
         index.match(QUERIES, min_length=3, strands="both")
 
 
-def test_an_index_comes_back_from_its_file(index: mummergpu.Index) -> None:
+def test_an_index_comes_back_from_its_file(index):
     index.save("r.mgi")
     with mummergpu.Index.open("r.mgi") as opened:
         opened.verify()
@@ -127,14 +121,14 @@ def test_an_index_comes_back_from_its_file(index: mummergpu.Index) -> None:
         opened.match("ACGT", strands="both")
 
 
-def test_too_little_memory_for_all_tables_changes_no_match(index: mummergpu.Index) -> None:
+def test_too_little_memory_for_all_tables_changes_no_match(index):
     small = mummergpu.Index.build(RECORDS, min_length=12, max_memory=1)
     assert columns_of(small.match(QUERIES, strands="both")) == columns_of(
         index.match(QUERIES, strands="both")
     )
 
 
-def test_many_threads_search_one_index(index: mummergpu.Index) -> None:
+def test_many_threads_search_one_index(index):
     expected = columns_of(index.match(QUERIES, strands="both"))
     longer = columns_of(index.match(QUERIES, min_length=30, strands="both"))
     with ThreadPoolExecutor(8) as pool:
@@ -147,11 +141,11 @@ def test_many_threads_search_one_index(index: mummergpu.Index) -> None:
     assert found == [expected, longer] * 20
 
 
-def _search_in_child(index: mummergpu.Index, connection: Any) -> None:
+def _search_in_child(index, connection):
     connection.send(columns_of(index.match(QUERIES, strands="both")))
 
 
-def test_a_forked_process_goes_on(index: mummergpu.Index) -> None:
+def test_a_forked_process_goes_on(index):
     expected = columns_of(index.match(QUERIES, strands="both"))
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
@@ -162,7 +156,7 @@ def test_a_forked_process_goes_on(index: mummergpu.Index) -> None:
     assert child.exitcode == 0
 
 
-def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) -> None:
+def test_a_stream_that_is_broken_off_ends_its_threads(index):
     Path("many.fa").write_text(Path("q.fa").read_text() * 200)
     before = set(threading.enumerate())
     for m in index.stream("many.fa", threads=3, strands="both"):
@@ -173,7 +167,7 @@ def test_a_stream_that_is_broken_off_ends_its_threads(index: mummergpu.Index) ->
     assert set(threading.enumerate()) <= before
 
 
-def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None:
+def test_a_stream_always_comes_in_the_same_parts(index):
     Path("many.fa").write_text(Path("q.fa").read_text() * 300)
     parts = {
         tuple(len(m.query_names) for m in index.stream("many.fa", strands="both")) for _ in range(4)
@@ -182,7 +176,7 @@ def test_a_stream_always_comes_in_the_same_parts(index: mummergpu.Index) -> None
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.tsv.gz"])
-def test_what_writes_files_leaves_no_thread(index: mummergpu.Index, name: str) -> None:
+def test_what_writes_files_leaves_no_thread(index, name):
     before = set(threading.enumerate())
     mummergpu.match("r.fa", "q.fa", name, 12, threads=3, strands="both")
     assert set(threading.enumerate()) <= before
@@ -190,9 +184,7 @@ def test_what_writes_files_leaves_no_thread(index: mummergpu.Index, name: str) -
     assert set(threading.enumerate()) <= before
 
 
-def test_searches_of_one_index_share_what_they_know_of_its_records(
-    index: mummergpu.Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searches_of_one_index_share_what_they_know_of_its_records(index, monkeypatch):
     first = index.match(QUERIES, strands="both")
     monkeypatch.setattr(mummergpu.api.tables, "record_lookup", pytest.fail)
     second = index.match(QUERIES, strands="both")
@@ -201,7 +193,7 @@ def test_searches_of_one_index_share_what_they_know_of_its_records(
     assert second[0] == first[0] and index.names == first.reference_names == ["one", "empty", "two"]
 
 
-def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
+def test_matches_are_a_sequence(index):
     m = index.match(QUERIES, strands="both")
     assert list(m)[3] == m[3] == m[3 - len(m)]
     assert list(m[2:9:3]) == [m[2], m[5], m[8]]
@@ -217,7 +209,7 @@ def test_matches_are_a_sequence(index: mummergpu.Index) -> None:
     assert len(none) == 0 and none.query_names == [] and none.offsets.tolist() == [0]
 
 
-def test_data_frames(index: mummergpu.Index) -> None:
+def test_data_frames(index):
     m = index.match([*QUERIES, QUERIES[5]], strands="both")
     names = [row.query for row in m]
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -228,7 +220,7 @@ def test_data_frames(index: mummergpu.Index) -> None:
     assert frame["length"].tolist() == m.length.tolist()
 
 
-def test_arrow_and_polars(index: mummergpu.Index) -> None:
+def test_arrow_and_polars(index):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     m = index.match([*QUERIES, QUERIES[5]], strands="both")
     table = m.to_arrow()
@@ -254,15 +246,13 @@ def test_arrow_and_polars(index: mummergpu.Index) -> None:
         ({"queries": [("prot", "MKVLAAGIVGLPWEND")]}, "neither bases nor IUPAC codes"),
     ],
 )
-def test_wrong_arguments_are_errors(
-    index: mummergpu.Index, told: dict[str, Any], message: str
-) -> None:
+def test_wrong_arguments_are_errors(index, told, message):
     with pytest.raises(mummergpu.MummergpuError) as caught:
         index.match(**{"queries": "ACGT", **told})
     assert message in str(caught.value)
 
 
-def test_files_that_are_wrong_are_errors_with_their_line(index: mummergpu.Index) -> None:
+def test_files_that_are_wrong_are_errors_with_their_line(index):
     Path("bad.fa").write_text(">a\nACGT\n!\n")
     with pytest.raises(mummergpu.MummergpuError, match=r"bad\.fa:3: '!'"):
         list(index.stream("bad.fa", strands="both"))
@@ -275,7 +265,7 @@ def test_files_that_are_wrong_are_errors_with_their_line(index: mummergpu.Index)
         mummergpu.Index.build("r.mgi")
 
 
-def test_the_log_tells_what_the_command_prints(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_tells_what_the_command_prints(caplog):
     Path("none.fa").write_text("")
     with caplog.at_level(logging.INFO, logger="mummergpu"):
         mummergpu.match("r.fa", ["q.fa", "none.fa"], "x.txt", 12, strands="both")
@@ -284,11 +274,11 @@ def test_the_log_tells_what_the_command_prints(caplog: pytest.LogCaptureFixture)
 
 
 @pytest.mark.parametrize("module", [mummergpu, mummergpu.api.index, mummergpu.api.matches, engine])
-def test_examples_do_what_they_say(module: Any) -> None:
+def test_examples_do_what_they_say(module):
     assert doctest.testmod(module).failed == 0
 
 
-def test_public_names_are_there() -> None:
+def test_public_names_are_there():
     for name in (
         *("Index", "Matches", "Match", "RunStats", "match", "MummergpuError"),
         *("DeviceArray", "DeviceMatches", "Alignment", "Alignments"),
@@ -298,7 +288,7 @@ def test_public_names_are_there() -> None:
         mummergpu.nothing  # noqa: B018
 
 
-def test_all_lists_the_public_names() -> None:
+def test_all_lists_the_public_names():
     places = {*mummergpu._PLACES, *mummergpu._MODULES, "__version__"}
     assert sorted(mummergpu.__all__) == mummergpu.__all__ and set(mummergpu.__all__) == places
     program = """
@@ -313,7 +303,7 @@ def test_all_lists_the_public_names() -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, cwd=ROOT)
 
 
-def test_long_compiling_is_told_once(tmp_path: Path) -> None:
+def test_long_compiling_is_told_once(tmp_path):
     """Python prints a warning where nobody has set up a log; a warm cache needs none."""
     program = """
     import mummergpu
@@ -337,34 +327,34 @@ def test_long_compiling_is_told_once(tmp_path: Path) -> None:
 class Seq:
     """A sequence as Biopython has it."""
 
-    def __init__(self, bases: str) -> None:
+    def __init__(self, bases):
         self._bases = bases
 
-    def __bytes__(self) -> bytes:
+    def __bytes__(self):
         return self._bases.encode()
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter(self._bases)
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self._bases)
 
 
 class SeqRecord:
     """A record as Biopython has it."""
 
-    def __init__(self, name: str, bases: str) -> None:
+    def __init__(self, name, bases):
         self.id, self.seq, self.description = name, Seq(bases), name
         self.letter_annotations = {"phred_quality": [30] * len(bases)}
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter(self.seq)
 
 
 READ = BASES[5:65]
 
 
-def records() -> dict[str, Any]:
+def records():
     """The record r of other libraries."""
     pysam = pytest.importorskip("pysam")
     pyhmmer = pytest.importorskip("pyhmmer.easel")
@@ -383,9 +373,7 @@ def records() -> dict[str, Any]:
     }
 
 
-def test_records_of_other_libraries_are_queries_reads_and_references(
-    index: mummergpu.Index,
-) -> None:
+def test_records_of_other_libraries_are_queries_reads_and_references(index):
     given = records()
     queries, reads = index.match([given["row"]]), index.map([given["row"]])
     for name, record in given.items():
@@ -402,7 +390,7 @@ def test_records_of_other_libraries_are_queries_reads_and_references(
     assert Path("q.sam").read_text().splitlines()[-1].split("\t")[10] == "I" * len(READ)
 
 
-def test_a_text_is_a_query_and_a_read(index: mummergpu.Index) -> None:
+def test_a_text_is_a_query_and_a_read(index):
     assert list(index.match(Seq(READ))) == list(index.match(READ))
     expected = list(index.map([("read", READ)]))
     assert list(index.map(READ)) == list(index.map(Seq(READ))) == expected
@@ -415,7 +403,7 @@ def test_a_text_is_a_query_and_a_read(index: mummergpu.Index) -> None:
             index.map(wrong)
 
 
-def test_an_index_goes_to_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_goes_to_another_process(monkeypatch):
     in_memory = mummergpu.Index.build(RECORDS, 12, index_for="memory", max_memory=1 << 30)
     in_memory.save("r.mgi")
     opened = mummergpu.Index.open("r.mgi", max_memory=1 << 30)

@@ -6,11 +6,9 @@ import doctest
 import gc
 import random
 import threading
-from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +25,7 @@ GROUP = "@RG\\tID:x\\tSM:y"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("mapped")
     write_pairs(made, PAIRS)
     words = [
@@ -39,26 +37,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
 @pytest.fixture(scope="module")
-def index(folder: Path) -> mummergpu.Index:
+def index(folder):
     return mummergpu.Index.build(folder / "r.fa", min_length=16)
 
 
 @pytest.fixture(scope="module")
-def alignments(index: mummergpu.Index, folder: Path) -> mummergpu.Alignments:
+def alignments(index, folder):
     return index.map(folder / "1.fq", folder / "2.fq")
 
 
-def rows_of(path: str) -> list[list[str]]:
+def rows_of(path):
     text = Path(path).read_text().splitlines()
     return [line.split("\t") for line in text if line[0] != "@"]
 
 
-def test_columns_are_those_of_the_command(alignments: mummergpu.Alignments) -> None:
+def test_columns_are_those_of_the_command(alignments):
     names = [*alignments.reference_names, "*"]
     tags = {"score": "AS", "second_score": "XS", "edit_distance": "NM"}
     for row, fields in enumerate(rows_of("x.sam")):
@@ -79,9 +77,7 @@ def test_columns_are_those_of_the_command(alignments: mummergpu.Alignments) -> N
     assert repr(alignments) == f"<mummergpu.Alignments: 300 rows, {mapped} of them mapped>"
 
 
-def test_sorted_files_have_an_index_and_runs_tell_their_counts(
-    alignments: mummergpu.Alignments,
-) -> None:
+def test_sorted_files_have_an_index_and_runs_tell_their_counts(alignments):
     alignments.write("y.bam", sort=True, mark_duplicates=True)
     assert int(samtools("view", "-c", "y.bam", "two")) > 20
     with pytest.raises(mummergpu.MummergpuError, match="needs BAM or CRAM"):
@@ -92,9 +88,7 @@ def test_sorted_files_have_an_index_and_runs_tell_their_counts(
     assert found.output_bytes == Path("z.sam").stat().st_size
 
 
-def test_blocks_are_joined(
-    index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_joined(index, alignments, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 2000)
     found = index.map("both.fq", interleaved=True, threads=2)
     for name in ("read", "flag", "position", "cigar_offsets", "cigars", "mate", "score"):
@@ -104,7 +98,7 @@ def test_blocks_are_joined(
     assert len(single) == 2 * PAIRS and set(single.mate.tolist()) == {-1}
 
 
-def columns_of(alignments: mummergpu.Alignments) -> list[Any]:
+def columns_of(alignments):
     return [getattr(alignments, name).tolist() for name in DTYPES]
 
 
@@ -117,7 +111,7 @@ DTYPES: dict[str, type] = {
 
 
 @pytest.fixture(scope="module")
-def mates(folder: Path) -> list[list[tuple[str, str, str]]]:
+def mates(folder):
     """The first and the second mates of the files."""
     found = []
     for name in ("1.fq", "2.fq"):
@@ -126,9 +120,7 @@ def mates(folder: Path) -> list[list[tuple[str, str, str]]]:
     return found
 
 
-def test_reads_in_memory_are_mapped_as_those_of_files(
-    index: mummergpu.Index, alignments: mummergpu.Alignments, mates: list[list[Any]]
-) -> None:
+def test_reads_in_memory_are_mapped_as_those_of_files(index, alignments, mates):
     first, second = mates
     numbers = [(name, bases, [ord(one) - 33 for one in text]) for name, bases, text in first]
     arrays = [
@@ -153,7 +145,7 @@ def test_reads_in_memory_are_mapped_as_those_of_files(
     assert "@RG\tID:reads\tSM:reads" in Path("memory.sam").read_text()
 
 
-def test_reads_in_memory_need_no_qualities(index: mummergpu.Index, mates: list[list[Any]]) -> None:
+def test_reads_in_memory_need_no_qualities(index, mates):
     lines = [f">{name}\n{bases}\n" for name, bases, _ in mates[0]]
     Path("1.fa").write_text("".join(lines))
     expected = index.map("1.fa")
@@ -191,13 +183,13 @@ def test_reads_in_memory_need_no_qualities(index: mummergpu.Index, mates: list[l
         ),
     ],
 )
-def test_wrong_reads_in_memory(index: mummergpu.Index, arguments: Any, message: str) -> None:
+def test_wrong_reads_in_memory(index, arguments, message):
     with pytest.raises(mummergpu.MummergpuError, match=message):
         index.map(**arguments)
 
 
-def test_an_error_of_who_makes_the_reads_is_theirs(index: mummergpu.Index) -> None:
-    def reads() -> Iterator[tuple[str, str]]:
+def test_an_error_of_who_makes_the_reads_is_theirs(index):
+    def reads():
         yield "r", "ACGT"
         raise ZeroDivisionError
 
@@ -207,7 +199,7 @@ def test_an_error_of_who_makes_the_reads_is_theirs(index: mummergpu.Index) -> No
     assert set(threading.enumerate()) <= before
 
 
-def test_rows_and_columns_agree(alignments: mummergpu.Alignments) -> None:
+def test_rows_and_columns_agree(alignments):
     rows = list(alignments)
     assert len(rows) == len(alignments) and rows[7] == alignments[7] == alignments[7 - len(rows)]
     for number, row in enumerate(rows):
@@ -229,16 +221,14 @@ def test_rows_and_columns_agree(alignments: mummergpu.Alignments) -> None:
         alignments.cigar(len(rows))
 
 
-def test_columns_have_their_types(index: mummergpu.Index, alignments: mummergpu.Alignments) -> None:
+def test_columns_have_their_types(index, alignments):
     Path("empty.fq").write_text("")
     for found in (alignments, alignments[:0], alignments[3:9], index.map("empty.fq")):
         for name, dtype in DTYPES.items():
             assert getattr(found, name).dtype == dtype, name
 
 
-def test_slices_and_masks_select_rows(
-    index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slices_and_masks_select_rows(index, alignments, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
     blocks = index.map("1.fq", "2.fq", threads=2)
     for whole in (alignments, blocks):
@@ -256,7 +246,7 @@ def test_slices_and_masks_select_rows(
             assert list(part[2:9]) == list(part)[2:9] or part.mate.max() > 0
 
 
-def test_a_selection_of_whole_templates_is_written(alignments: mummergpu.Alignments) -> None:
+def test_a_selection_of_whole_templates_is_written(alignments):
     proper = alignments[(alignments.flag & 2) != 0]
     proper.write("proper.sam", read_group=GROUP)
     expected = [fields for fields in rows_of("x.sam") if int(fields[1]) & 2]
@@ -270,9 +260,7 @@ def test_a_selection_of_whole_templates_is_written(alignments: mummergpu.Alignme
     assert not Path("cut.sam").exists()
 
 
-def test_blocks_come_one_by_one(
-    index: mummergpu.Index, alignments: mummergpu.Alignments, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_come_one_by_one(index, alignments, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
     before = set(threading.enumerate())
     blocks = list(index.stream_map("1.fq", "2.fq", threads=2))
@@ -291,9 +279,7 @@ def test_blocks_come_one_by_one(
         index.stream_map("1.fq", threads=0)
 
 
-def test_reads_are_asked_for_as_they_are_mapped(
-    index: mummergpu.Index, mates: list[list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reads_are_asked_for_as_they_are_mapped(index, mates, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
     monkeypatch.setattr("mummergpu.api.map_run.TEMPLATES_OF_LENGTHS", 3 * PAIRS)
     reads = iter(mates[0] * 200)
@@ -303,9 +289,9 @@ def test_reads_are_asked_for_as_they_are_mapped(
     assert len(list(reads)) > 20 * PAIRS
 
 
-def test_tables(alignments: mummergpu.Alignments) -> None:
+def test_tables(alignments):
     pytest.importorskip("pyarrow")
-    rows: list[dict[str, Any]] = alignments.to_arrow().to_pylist()
+    rows = alignments.to_arrow().to_pylist()
     found = [mummergpu.Alignment(**row) for row in rows]
     expected = [
         row._replace(position=None if row.position < 0 else row.position) for row in alignments
@@ -326,7 +312,7 @@ def test_tables(alignments: mummergpu.Alignments) -> None:
     assert alignments.to_polars().rows() == [tuple(row) for row in expected]
 
 
-def test_a_cigar_is_text_everywhere(index: mummergpu.Index) -> None:
+def test_a_cigar_is_text_everywhere(index):
     pytest.importorskip("pyarrow")
     bases = Path("r.fa").read_text().split("\n")[1]
     query = [("q", bases[100:160] + bases[165:230])]
@@ -356,7 +342,7 @@ def test_a_cigar_is_text_everywhere(index: mummergpu.Index) -> None:
         ({"reads": "1.fq", "backend": "gpu"}, "'gpu' is not one of"),
     ],
 )
-def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -> None:
+def test_wrong_arguments(index, arguments, message):
     with pytest.raises(mummergpu.MummergpuError, match=message):
         index.map(**arguments)
 
@@ -373,13 +359,13 @@ def test_wrong_arguments(index: mummergpu.Index, arguments: Any, message: str) -
         (partial(mummergpu.RecordStyle, soft_clips="no"), "soft_clips", "neither True nor False"),
     ],
 )
-def test_wrong_scores_and_styles(make: Callable[[], Any], option: str, message: str) -> None:
+def test_wrong_scores_and_styles(make, option, message):
     with pytest.raises(OptionError, match=message) as error:
         make()
     assert error.value.option == option
 
 
-def test_cram_cannot_tell_equal_bases(alignments: mummergpu.Alignments) -> None:
+def test_cram_cannot_tell_equal_bases(alignments):
     style = mummergpu.RecordStyle(equal_bases=True)
     with pytest.raises(OptionError, match="CRAM has no operations"):
         alignments.write("x.cram", style=style)
@@ -388,15 +374,13 @@ def test_cram_cannot_tell_equal_bases(alignments: mummergpu.Alignments) -> None:
 
 
 @pytest.mark.parametrize("call", ["map", "Index.map", "Index.stream_map"])
-def test_alternative_contigs_are_ignored_only_if_asked(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alternative_contigs_are_ignored_only_if_asked(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     bases = random_bases(random.Random(5), 500)
     write_fasta("g.fa", {"g": bases})
     index = mummergpu.Index.build(Path("g.fa"), 16)
     reads = [("r", bases[100:200])]
-    calls: dict[str, Callable[..., Any]] = {
+    calls = {
         "map": partial(mummergpu.map, "g.fa", reads, output="x.sam"),
         "Index.map": partial(index.map, reads),
         "Index.stream_map": partial(index.stream_map, reads),
@@ -409,21 +393,21 @@ def test_alternative_contigs_are_ignored_only_if_asked(
     calls[call](ignore_alt=True)
 
 
-def test_no_reads_have_no_rows(index: mummergpu.Index) -> None:
+def test_no_reads_have_no_rows(index):
     Path("empty.fq").write_text("")
     found = index.map("empty.fq")
     assert len(found) == 0 and found.cigar_offsets.tolist() == [0] and found.read_names == []
 
 
 @pytest.mark.parametrize("module", ["alignments", "mapping_requests"])
-def test_examples(module: str) -> None:
+def test_examples(module):
     assert doctest.testmod(import_module(f"mummergpu.api.{module}")).failed == 0
 
 
 @pytest.mark.parametrize(
     ("begins", "size"), [((300, 500), 200), ((300, 340), 40), ((300, 300), 0), ((300, 301), 1)]
 )
-def test_template_lengths_count_both_ends(begins: tuple[int, int], size: int) -> None:
+def test_template_lengths_count_both_ends(begins, size):
     """From 5' end to 5' end, both included, as bwa: on whatever strands the mates lie."""
     bases = random_bases(random.Random(5), 900)
     index = mummergpu.Index.build([("chr", bases)], min_length=16)

@@ -1,11 +1,8 @@
 """Reads that are mapped from Python to an index of which a part is in memory at a time."""
 
-from __future__ import annotations
-
 import random
 import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +25,7 @@ COLUMNS = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Pairs whose reads differ more and more from their places, and an index of small pages."""
     made = tmp_path_factory.mktemp("groups")
     write_drifting_pairs(made, PAIRS)
@@ -37,11 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def opened(groups: int) -> mummergpu.Index:
+def opened(groups):
     """The index with so many groups."""
     index = mummergpu.Index.open("p.mgi", max_memory=MEMORY[groups])
     plan = index._engine.kept_index(index.min_length).plan
@@ -49,7 +46,7 @@ def opened(groups: int) -> mummergpu.Index:
     return index
 
 
-def rows_of(path: str) -> list[bytes]:
+def rows_of(path):
     return [line for line in Path(path).read_bytes().splitlines() if line[:1] != b"@"]
 
 
@@ -69,7 +66,7 @@ def rows_of(path: str) -> list[bytes]:
         (["1.fq", "2.fq", "-k", "16"], {"seed_length": 16}),
     ],
 )
-def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str, Any]) -> None:
+def test_rows_do_not_depend_on_the_groups(words, arguments):
     columns = []
     for groups, memory in MEMORY.items():
         limit = [] if memory is None else ["--max-memory", str(memory)]
@@ -90,7 +87,7 @@ def test_rows_do_not_depend_on_the_groups(words: list[str], arguments: dict[str,
     assert PAIRS < sum(flag & 4 == 0 for flag in columns[0][1].tolist())
 
 
-def test_blocks_of_any_size_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_any_size_are_joined(monkeypatch):
     index = opened(5)
     expected = index.map("1.fq", "2.fq")
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 4000)
@@ -99,7 +96,7 @@ def test_blocks_of_any_size_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
 
 
-def test_a_reference_in_memory_is_mapped_to_in_groups(tmp_path: Path) -> None:
+def test_a_reference_in_memory_is_mapped_to_in_groups(tmp_path):
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     chance = random.Random(2)
     bases = random_bases(chance, 3_000_000)
@@ -115,15 +112,15 @@ def test_a_reference_in_memory_is_mapped_to_in_groups(tmp_path: Path) -> None:
     assert found.position.tolist() == begins and set(found.mapping_quality.tolist()) == {60}
 
 
-def test_other_searches_go_on_before_and_after() -> None:
+def test_other_searches_go_on_before_and_after():
     """Also those of other threads, which wait."""
     index = opened(5)
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
     expected = opened(1).match(bases, backend="cpu", strands="both")
     rows = opened(1).map("1.fq", "2.fq", backend="cpu").position
-    found: list[bool] = []
+    found = []
 
-    def search() -> None:
+    def search():
         matches = index.match(bases, backend="cpu", strands="both")
         found.append(
             np.array_equal(matches.reference_start, expected.reference_start)
@@ -141,7 +138,7 @@ def test_other_searches_go_on_before_and_after() -> None:
     assert found == [True] * 5
 
 
-def test_a_failure_gives_the_index_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_gives_the_index_back(monkeypatch):
     index = opened(2)
     with monkeypatch.context() as broken:
         broken.setattr("mummergpu.pipeline.map_reads.ReadMapping", _fail)
@@ -150,5 +147,5 @@ def test_a_failure_gives_the_index_back(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(index.map("1.fq", "2.fq", backend="cpu")) >= 2 * PAIRS
 
 
-def _fail(*_arguments: object) -> None:
+def _fail(*_arguments):
     raise mummergpu.MummergpuError("played")

@@ -1,7 +1,5 @@
 """A library in somebody else's process: it changes nothing there, and stops when told to."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import multiprocessing
@@ -14,7 +12,6 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.sequences import random_bases, write_fasta
@@ -85,25 +82,25 @@ NEIGHBOURS = {
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("r.fa").write_text(f">r\n{BASES}\n")
     write_fasta("q.fa", READS)
 
 
 @pytest.fixture(scope="module")
-def index() -> mummergpu.Index:
+def index():
     return mummergpu.Index.build([("r", BASES)], min_length=12)
 
 
 @pytest.fixture
-def many_reads() -> str:
+def many_reads():
     """A file of some hundred blocks."""
     Path("many.fa").write_text(Path("q.fa").read_text() * 300)
     return "many.fa"
 
 
-def run_child(program: str, timeout: float = 120) -> str:
+def run_child(program, timeout=120):
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -116,7 +113,7 @@ def run_child(program: str, timeout: float = 120) -> str:
     return done.stdout
 
 
-def test_a_process_is_afterwards_what_it_was_before() -> None:
+def test_a_process_is_afterwards_what_it_was_before():
     compare = """
         import warnings
         import numpy  # It has filters of warnings of its own.
@@ -141,7 +138,7 @@ def test_a_process_is_afterwards_what_it_was_before() -> None:
 
 @pytest.mark.parametrize("library", NEIGHBOURS)
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
-def test_a_neighbour_works_in_the_same_process(library: str, first: bool) -> None:
+def test_a_neighbour_works_in_the_same_process(library, first):
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     search = """
@@ -157,7 +154,7 @@ def test_a_neighbour_works_in_the_same_process(library: str, first: bool) -> Non
     assert run_child("\n".join(lines)) == "well\n"
 
 
-def test_the_log_goes_where_the_user_sends_it() -> None:
+def test_the_log_goes_where_the_user_sends_it():
     program = textwrap.dedent("""
         import logging
         import mummergpu
@@ -175,11 +172,11 @@ def test_the_log_goes_where_the_user_sends_it() -> None:
     assert all(line.split(":")[1] == "mummergpu" for line in lines)
 
 
-def test_a_task_of_asyncio_waits_for_a_thread(index: mummergpu.Index) -> None:
-    async def search() -> tuple[list[int], int]:
+def test_a_task_of_asyncio_waits_for_a_thread(index):
+    async def search():
         ticks = 0
 
-        async def tick() -> None:
+        async def tick():
             nonlocal ticks
             while True:
                 ticks += 1
@@ -196,7 +193,7 @@ def test_a_task_of_asyncio_waits_for_a_thread(index: mummergpu.Index) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_new_processes_share_an_index_file(index: mummergpu.Index, method: str) -> None:
+def test_new_processes_share_an_index_file(index, method):
     index.save("r.mgi")
     expected = index.match(READS).reference_start.tolist()
     context = multiprocessing.get_context(method)
@@ -204,9 +201,7 @@ def test_new_processes_share_an_index_file(index: mummergpu.Index, method: str) 
         assert list(pool.map(search, ["r.mgi"] * 2, [READS] * 2)) == [expected] * 2
 
 
-def test_a_stream_is_taken_up_and_closed_by_other_threads(
-    index: mummergpu.Index, many_reads: str
-) -> None:
+def test_a_stream_is_taken_up_and_closed_by_other_threads(index, many_reads):
     before = set(threading.enumerate())
     stream = index.stream(many_reads, threads=2)
     first = len(next(stream))
@@ -218,10 +213,10 @@ def test_a_stream_is_taken_up_and_closed_by_other_threads(
     assert list(stream) == []
 
 
-def test_two_streams_take_turns(index: mummergpu.Index, many_reads: str) -> None:
+def test_two_streams_take_turns(index, many_reads):
     before = set(threading.enumerate())
     streams = [index.stream(many_reads, threads=2) for _ in range(2)]
-    found: list[list[int]] = [[], []]
+    found = [[], []]
     for blocks in zip_longest(*streams):
         for each, block in zip(found, blocks, strict=True):
             each += [] if block is None else block.length.tolist()
@@ -229,13 +224,11 @@ def test_two_streams_take_turns(index: mummergpu.Index, many_reads: str) -> None
     assert set(threading.enumerate()) <= before
 
 
-def test_an_interrupt_while_a_thread_starts_ends_the_thread(
-    index: mummergpu.Index, many_reads: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_a_thread_starts_ends_the_thread(index, many_reads, monkeypatch):
     before = set(threading.enumerate())
     start = threading.Thread.start
 
-    def interrupted(thread: threading.Thread) -> None:
+    def interrupted(thread):
         start(thread)
         if thread.name == "read":
             raise KeyboardInterrupt
@@ -247,7 +240,7 @@ def test_an_interrupt_while_a_thread_starts_ends_the_thread(
 
 
 @pytest.mark.parametrize("call", ["match", "stream", "run", "build"])
-def test_an_interrupt_leaves_no_thread_and_no_file(call: str) -> None:
+def test_an_interrupt_leaves_no_thread_and_no_file(call):
     """The signal comes while the main thread waits for the working threads."""
     program = """
         import _thread, os, signal, sys, threading, time
@@ -292,11 +285,11 @@ def test_an_interrupt_leaves_no_thread_and_no_file(call: str) -> None:
     assert [name for name in left if name != "x.txt"] == ["large.fa", "q.fa", "r.fa"]
 
 
-def test_errors_cross_processes_whole() -> None:
+def test_errors_cross_processes_whole():
     """Pools send an exception to the parent as a pickle."""
     import pickle
 
     with pytest.raises(mummergpu.MummergpuError) as caught:
         mummergpu.Index.build("missing.fa")
-    copied: Any = pickle.loads(pickle.dumps(caught.value))
+    copied = pickle.loads(pickle.dumps(caught.value))
     assert type(copied) is type(caught.value) and str(copied) == str(caught.value)

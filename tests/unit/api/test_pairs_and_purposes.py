@@ -1,7 +1,5 @@
 """Pairs of reads, and what the next program needs, from Python as on the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ MATES = [("a", "ACGTTGC"), ("a/2", "TTAGCA"), ("b", "GGATCC"), ("b", "ACG")]
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("ref.fa").write_text(">r\nACGTTGCAGGATCCTTAGCA\n")
     Path("two.fa").write_text(">r\nACGTTGCAGG\n>s\nATCCTTAGCA\n")
@@ -28,11 +26,11 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("b.fa").write_text(">a\nA\n>c\nA\n")
 
 
-def index() -> mummergpu.Index:
+def index():
     return mummergpu.Index.build("ref.fa", min_length=5)
 
 
-def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
+def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches():
     with index() as built:
         found = [built.match(MATES, pair=True, backend="cpu", strands="both")]
         for paths in (["1.fa", "2.fa"], ["both.fa"]):
@@ -44,7 +42,7 @@ def test_pairs_in_memory_and_in_files_have_the_same_names_and_matches() -> None:
         assert matches.query_start.tolist() == found[0].query_start.tolist()
 
 
-def test_mates_that_do_not_belong_together() -> None:
+def test_mates_that_do_not_belong_together():
     with index() as built:
         with pytest.raises(InputError, match=r"<memory>: not the mate of 'b'.*'c'"):
             built.match([*MATES[:3], ("c", "A")], pair=True, strands="both")
@@ -70,7 +68,7 @@ def test_mates_that_do_not_belong_together() -> None:
         ("--for mummerplot", {"for_program": "mummerplot"}),
     ],
 )
-def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -> None:
+def test_a_purpose_sets_what_the_command_sets(line, more):
     Path("q.fa").write_text(">q\nTGCTAAGGATCCTGCAACGT\n>p\nACGTTGCAGGATCC\n>o\nGGATCC\n")
     assert main(["-C", "-q", "-l", "4", "ref.fa", "q.fa", "-o", "x.mums", *line.split()]) == 0
     mummergpu.match("ref.fa", "q.fa", "y.mums", 4, backend="cpu", **more)
@@ -90,7 +88,7 @@ def test_a_purpose_sets_what_the_command_sets(line: str, more: dict[str, str]) -
         ({"reference": "two.fa"}, "for_program=nucmer: the reference has 2 records"),
     ],
 )
-def test_a_purpose_refuses_what_makes_no_sense(more: dict[str, str], message: str) -> None:
+def test_a_purpose_refuses_what_makes_no_sense(more, message):
     given = {"reference": "ref.fa", "queries": "1.fa", "output": "x.mums", "min_length": 5}
     with pytest.raises(OptionError) as caught:
         mummergpu.match(**(given | {"for_program": "nucmer", "backend": "cpu"} | more))

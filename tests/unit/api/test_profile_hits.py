@@ -1,9 +1,6 @@
 """Searches with profiles from Python."""
 
-from __future__ import annotations
-
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +11,18 @@ from helpers.sequences import reverse_complement
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import OptionError
-from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.protein_rules import ProteinRules
 from mummergpu.input.blocks.proteins import ProteinFiles
 from mummergpu.pipeline import profile_job, search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_job import ProfileJob
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
-from mummergpu.runtime.progress import Messages, Work
+from mummergpu.runtime.progress import Messages
 
 CODONS = "AAA AAC ACA CGC AGC ATA ATG CAA CAC CCA CTA GAA GAC GCA GGA GTA TAC TGC TGG TTC"
 
 
-def test_searches_and_scans_are_those_of_the_command(tmp_path: Path) -> None:
+def test_searches_and_scans_are_those_of_the_command(tmp_path):
     pyhmmer = pytest.importorskip("pyhmmer")
     profiles, proteins = write_input(tmp_path)
     with pyhmmer.plan7.HMMFile(profiles) as file:
@@ -55,7 +50,7 @@ def test_searches_and_scans_are_those_of_the_command(tmp_path: Path) -> None:
         assert list(hits.to_pandas()["description"]) == [hit.description for hit in hits]
 
 
-def test_names_and_descriptions_of_any_bytes(tmp_path: Path) -> None:
+def test_names_and_descriptions_of_any_bytes(tmp_path):
     profiles, proteins = write_input(tmp_path)
     hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
     text = proteins.read_bytes()
@@ -75,7 +70,7 @@ def test_names_and_descriptions_of_any_bytes(tmp_path: Path) -> None:
     assert found["target"][0] == hits[0].target.replace("HG00", r"HG\xff\xe9")
 
 
-def test_profiles_in_memory_that_cannot_be_searched(tmp_path: Path) -> None:
+def test_profiles_in_memory_that_cannot_be_searched(tmp_path):
     pyhmmer = pytest.importorskip("pyhmmer")
     profiles, proteins = write_input(tmp_path)
     with pyhmmer.plan7.HMMFile(profiles) as file:
@@ -89,7 +84,7 @@ def test_profiles_in_memory_that_cannot_be_searched(tmp_path: Path) -> None:
         mummergpu.hmmsearch([dna], proteins)
 
 
-def test_options_and_sequences_in_memory(tmp_path: Path) -> None:
+def test_options_and_sequences_in_memory(tmp_path):
     profiles, _ = write_input(tmp_path)
     hits = mummergpu.hmmsearch([profiles], [("none", ""), ("some", "MKLVRAW" * 9)], max=True)
     assert hits.query_names[0] and set(hits.target_names) <= {"some"}
@@ -109,7 +104,7 @@ def test_options_and_sequences_in_memory(tmp_path: Path) -> None:
         mummergpu.hmmsearch(profiles, [("a", "M-KL")])
 
 
-def test_translated_hits_lie_on_the_nucleotides(tmp_path: Path) -> None:
+def test_translated_hits_lie_on_the_nucleotides(tmp_path):
     profiles, proteins = write_input(tmp_path)
     codons = dict(zip("KNTRSIMQHPLEDAGVYCWF", CODONS.split(), strict=True))
     hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
@@ -134,9 +129,7 @@ def test_translated_hits_lie_on_the_nucleotides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scans", [False, True])
-def test_blocks_and_passes_change_nothing(
-    scans: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_and_passes_change_nothing(scans, tmp_path, monkeypatch):
     profiles, proteins = write_input(tmp_path)
     tables = []
     monkeypatch.setattr(profile_job, "_FEW_OF_THREAD", 1)
@@ -158,15 +151,13 @@ def test_blocks_and_passes_change_nothing(
 
 
 @pytest.mark.parametrize("scans", [False, True])
-def test_few_profiles_are_in_memory(
-    scans: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_profiles_are_in_memory(scans, tmp_path, monkeypatch):
     profiles, proteins = write_input(tmp_path)
-    seen: list[weakref.ref[Profile]] = []
-    alive: list[int] = []
+    seen = []
+    alive = []
     prepare = ProfileJob.prepare
 
-    def noted(job: ProfileJob, group: Sequence[Profile]) -> list[ProfileFilter]:
+    def noted(job, group):
         seen.extend(map(weakref.ref, group))
         alive.append(sum(one() is not None for one in seen))
         return prepare(job, group)
@@ -180,9 +171,9 @@ def test_few_profiles_are_in_memory(
 
 
 @pytest.mark.parametrize("scans", [False, True])
-def test_progress_grows_to_the_end(scans: bool, tmp_path: Path) -> None:
+def test_progress_grows_to_the_end(scans, tmp_path):
     profiles, proteins = write_input(tmp_path)
-    told: list[Work] = []
+    told = []
     progress = Messages(None)
     progress.tell = told.append  # type: ignore[method-assign]
     source = ProteinFiles([str(proteins)], ProteinRules(), 20_000)
@@ -195,7 +186,7 @@ def test_progress_grows_to_the_end(scans: bool, tmp_path: Path) -> None:
     assert told[-1].text.startswith(end)
 
 
-def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path: Path) -> None:
+def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path):
     easel = pytest.importorskip("pyhmmer.easel")
     profiles, proteins = write_input(tmp_path)
     # A gap of the last record is another letter in pyhmmer.
@@ -213,13 +204,13 @@ def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path: Path) -> None
     assert list(mummergpu.hmmsearch(bytes(profiles), bytes(proteins))) == expected
 
 
-def test_no_profiles_have_no_hits(tmp_path: Path) -> None:
+def test_no_profiles_have_no_hits(tmp_path):
     _, proteins = write_input(tmp_path)
     for search in (mummergpu.hmmsearch, mummergpu.hmmscan):
         assert list(search([], proteins)) == []
 
 
-def test_what_is_no_profile_of_proteins_is_told(tmp_path: Path) -> None:
+def test_what_is_no_profile_of_proteins_is_told(tmp_path):
     pyhmmer = pytest.importorskip("pyhmmer")
     profiles, _ = write_input(tmp_path)
     for alphabet in (pyhmmer.easel.Alphabet.dna(), pyhmmer.easel.Alphabet.rna()):

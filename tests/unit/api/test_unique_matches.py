@@ -1,10 +1,7 @@
 """Unique matches from Python: by minimizers and by tables of k-mers they are the same."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +23,7 @@ from mummergpu.sequence.strand import Strand
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A reference with repeats, and queries with parts of it, one of them reversed."""
     made = tmp_path_factory.mktemp("unique")
     some = random.Random(7)
@@ -47,17 +44,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
 @pytest.fixture
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def searched(monkeypatch):
     """The blocks that were searched by minimizers, by their numbers of queries."""
-    found: list[int] = []
+    found = []
     find = UniqueSearch.find
 
-    def spied(self: UniqueSearch, block: Any, *rest: Any) -> Any:
+    def spied(self, block, *rest):
         found.append(block.query_count)
         return find(self, block, *rest)
 
@@ -65,13 +62,13 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def expect_of_kmers(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def expect_of_kmers(monkeypatch, seconds):
     """Let a search by k-mers be expected to take so long."""
     cost = KmerCost(0.0, seconds)
     monkeypatch.setattr(engine.kmer_plan, "expected_cost", lambda job, sampling: cost)
 
 
-def columns(found: Any) -> list[list[int]]:
+def columns(found):
     names = ("query", "query_start", "reference_start", "length", "reverse")
     return [np.asarray(getattr(found, name)).tolist() for name in names]
 
@@ -81,13 +78,11 @@ def columns(found: Any) -> list[list[int]]:
     *(("mumreference", strands, 20) for strands in ("both", "forward", "reverse")),
     *(("mumreference", "both", 33), ("mum", "both", 57)),
 ])  # fmt: skip
-def test_minimizers_find_what_kmers_find(
-    mode: str, strands: str, min_length: int, searched: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_minimizers_find_what_kmers_find(mode, strands, min_length, searched, monkeypatch):
     index = mummergpu.Index.build("r.fa")
     text = Path("q.fa").read_text().split()
     named = [(text[n][1:], text[n + 1]) for n in range(0, len(text), 2)]
-    given: dict[str, Any] = {"min_length": min_length, "strands": strands, "mode": mode}
+    given = {"min_length": min_length, "strands": strands, "mode": mode}
     given |= {"backend": "cpu", "threads": 2}
     found = []
     for seconds in (0.0, 1e9):
@@ -103,13 +98,11 @@ def test_minimizers_find_what_kmers_find(
 
 
 @pytest.mark.parametrize("has_file", [False, True])
-def test_a_table_is_built_once_and_serves_longer_matches(
-    has_file: bool, searched: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built: list[int] = []
+def test_a_table_is_built_once_and_serves_longer_matches(has_file, searched, monkeypatch):
+    built = []
     plan = engine.MinimizerIndex.load_pages
 
-    def spied(self: Any, *rest: Any) -> Any:
+    def spied(self, *rest):
         built.append(self.window)
         return plan(self, *rest)
 
@@ -143,9 +136,7 @@ def test_a_table_is_built_once_and_serves_longer_matches(
         assert searched == [4, 4, 4]
 
 
-def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
-    searched: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(searched, monkeypatch):
     expect_of_kmers(monkeypatch, 1e9)
     monkeypatch.setattr("mummergpu.index.minimizer_index.NEGLIGIBLE_BYTES", 0)
     for index, is_searched in (
@@ -164,7 +155,7 @@ def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(
         assert bool(searched) == is_searched
 
 
-def test_the_model_takes_minimizers_for_genomes_and_not_for_a_few_reads() -> None:
+def test_the_model_takes_minimizers_for_genomes_and_not_for_a_few_reads():
     """With the costs as they are: a table of minimizers has to pay."""
     bases = 100_000_000
     codes = np.random.default_rng(1).integers(0, 4, bases, dtype=np.uint8)
@@ -182,8 +173,8 @@ def test_the_model_takes_minimizers_for_genomes_and_not_for_a_few_reads() -> Non
 
 
 def test_the_command_lists_minimizers_beside_an_index_file_where_they_pay(
-    searched: list[int], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+    searched, monkeypatch, capfd
+):
     assert main(["index", "-q", "r.fa", "-o", "file.mgi"]) == 0
     for options in (["-mum", "-b"], ["-mumreference", "-r", "-l", "25"]):
         found = []

@@ -1,7 +1,5 @@
 """The package is typed for its users: `mypy --strict` checks what they write with it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -15,7 +13,7 @@ SCRIPT = Path(__file__).with_name("users_script.py")
 PLACE = Path(mummergpu.__file__).parents[1]
 
 
-def run(*words: str | Path, folder: Path) -> str:
+def run(*words, folder):
     """Run Python where the package is installed: no part of the checker's own input."""
     done = subprocess.run(
         [sys.executable, *map(str, words)],
@@ -29,14 +27,14 @@ def run(*words: str | Path, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_types_of_a_users_script_are_known(tmp_path: Path) -> None:
+def test_the_types_of_a_users_script_are_known(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
     (tmp_path / "users_script.py").write_text(SCRIPT.read_text())
     words = ["-m", "mypy", "--strict", "--config-file=", "--cache-dir=cache", "users_script.py"]
     assert "no issues found in 1 source file" in run(*words, folder=tmp_path)
 
 
-def test_the_script_runs(tmp_path: Path) -> None:
+def test_the_script_runs(tmp_path):
     (tmp_path / "r.fa").write_text(">one\n" + "ACGT" * 10 + "\n")
     (tmp_path / "q.fa").write_text(">a\n" + "ACGT" * 6 + "\n")
     printed = run(SCRIPT, tmp_path, folder=tmp_path).split(maxsplit=2)

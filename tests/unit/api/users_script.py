@@ -1,7 +1,5 @@
 """A script as users write it: `test_users_script.py` checks its types, and runs it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -25,11 +23,11 @@ from mummergpu import (
 from mummergpu.errors import InputError, LibraryError, OptionError
 
 
-def longest(matches: Matches) -> Match:
+def longest(matches):
     return max(matches, key=lambda match: match.length)
 
 
-def look_at(m: Matches) -> None:
+def look_at(m):
     assert_type(m.query, npt.NDArray[np.uint32])
     assert_type(m.reference, npt.NDArray[np.uint32])
     assert_type(m.query_start, npt.NDArray[np.int64])
@@ -48,7 +46,7 @@ def look_at(m: Matches) -> None:
     assert_type(longest(m).reverse, bool)
 
 
-def search(folder: Path) -> int:
+def search(folder):
     index = Index.build(folder / "r.fa", min_length=12, index_for="reads", threads=1)
     assert_type(index, Index)
     assert_type(index.names, list[str])
@@ -70,7 +68,7 @@ def search(folder: Path) -> int:
     return found
 
 
-def look_at_alignments(found: Alignments) -> None:
+def look_at_alignments(found):
     assert_type(found.read, npt.NDArray[np.int64])
     assert_type(found.flag, npt.NDArray[np.uint16])
     assert_type(found.reverse, npt.NDArray[np.bool_])
@@ -83,7 +81,7 @@ def look_at_alignments(found: Alignments) -> None:
     assert_type(iter(found), Iterator[Alignment])
 
 
-def map_reads(index: Index, folder: Path) -> int:
+def map_reads(index, folder):
     reads = [("a", "ACGT" * 10, "F" * 40), ("b", "ACGT" * 10, None)]
     look_at_alignments(index.map(reads))
     index.map([("a", b"ACGT" * 10)], [("a", b"ACGT" * 10)])
@@ -94,7 +92,7 @@ def map_reads(index: Index, folder: Path) -> int:
     return sum(len(block) for block in blocks)
 
 
-def search_on_a_gpu(index: Index, folder: Path) -> Matches:
+def search_on_a_gpu(index, folder):
     """Nobody calls this where there is no GPU."""
     found = index.match_on_device([("q", "ACGT" * 10)], 14, "both", threads=1)
     found = index.match_on_device([folder / "q.fa"])
@@ -110,7 +108,7 @@ def search_on_a_gpu(index: Index, folder: Path) -> Matches:
     return found.to_host()
 
 
-def run(folder: Path) -> RunStats:
+def run(folder):
     stats = mummergpu.match(folder / "r.fa", [folder / "q.fa"], folder / "x.txt", threads=1)
     assert_type(stats, RunStats)
     assert_type(stats.matches, int)
@@ -119,7 +117,7 @@ def run(folder: Path) -> RunStats:
     return stats
 
 
-def errors(folder: Path) -> str:
+def errors(folder):
     try:
         Index.open(folder / "q.fa")
     except InputError as error:
@@ -134,7 +132,7 @@ def errors(folder: Path) -> str:
     return ""
 
 
-def wrong_types(index: Index, m: Matches, stats: RunStats) -> None:
+def wrong_types(index, m, stats):
     """Nobody calls this: mypy has to see every error that a comment ignores."""
     Index.build(12)  # type: ignore[arg-type]
     index.match(3.5)  # type: ignore[arg-type]

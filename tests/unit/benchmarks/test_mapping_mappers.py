@@ -1,7 +1,5 @@
 """How mappers are called, and the whole comparison with one that is made up."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
@@ -11,7 +9,7 @@ import mapping_accuracy
 import measure
 import pytest
 from mapping.genomes import write_repeats
-from mapping.mappers import OURS, PEERS, Mapper, MappingJob, chosen_mappers, our_mapper
+from mapping.mappers import OURS, PEERS, MappingJob, chosen_mappers, our_mapper
 from mapping.tables import shortfalls
 from mapping_speed import timed_command
 
@@ -37,24 +35,24 @@ with open(sys.argv[sys.argv.index("-o") + 1], "w") as out:
 
 
 @pytest.mark.parametrize("mapper", PEERS, ids=lambda mapper: mapper.name)
-def test_peers_are_given_both_files_of_pairs_and_one_of_single_reads(mapper: Mapper) -> None:
+def test_peers_are_given_both_files_of_pairs_and_one_of_single_reads(mapper):
     assert [word for word in mapper.command(PAIRS) if word.endswith(".fq")] == ["r1.fq", "r2.fq"]
     assert [word for word in mapper.command(SINGLE) if word.endswith(".fq")] == ["r1.fq"]
     assert "3" in mapper.command(SINGLE)
 
 
-def test_bowtie2_is_told_of_fasta() -> None:
+def test_bowtie2_is_told_of_fasta():
     bowtie2 = next(mapper for mapper in PEERS if mapper.name == "bowtie2")
     assert "-f" in bowtie2.command(MappingJob(Path("g.fa"), (Path("reads.fa"),), 1))
     assert "-f" not in bowtie2.command(SINGLE)
 
 
-def test_an_unknown_peer_is_refused() -> None:
+def test_an_unknown_peer_is_refused():
     with pytest.raises(ValueError, match="no mapper bwa-sw"):
         chosen_mappers(["bwa-sw"], None)
 
 
-def test_ours_maps_to_the_reference_or_to_its_index() -> None:
+def test_ours_maps_to_the_reference_or_to_its_index():
     plain, indexed = our_mapper("mummergpu map"), our_mapper("mummergpu map", "mummergpu index")
     assert plain.index(PAIRS) == []
     assert plain.command(PAIRS) == shlex.split("mummergpu map g.fa r1.fq r2.fq -t 3")
@@ -62,7 +60,7 @@ def test_ours_maps_to_the_reference_or_to_its_index() -> None:
     assert indexed.command(SINGLE) == shlex.split("mummergpu map g.fa.mgi r1.fq -t 3")
 
 
-def test_bam_is_written_by_us_and_by_samtools_for_the_peers() -> None:
+def test_bam_is_written_by_us_and_by_samtools_for_the_peers():
     ours, bwa = our_mapper("mummergpu map"), PEERS[0]
     file = Path("out.bam")
     assert timed_command(ours, SINGLE, "sam", file)[-2:] == ["-t", "3"]
@@ -72,9 +70,7 @@ def test_bam_is_written_by_us_and_by_samtools_for_the_peers() -> None:
     )
 
 
-def figures(
-    right: float, confident: tuple[int, int], any_lead: tuple[int, int]
-) -> dict[str, object]:
+def figures(right, confident, any_lead):
     counts = {"20": confident, "1": any_lead}
     return {
         "right_percent": right,
@@ -84,7 +80,7 @@ def figures(
     }
 
 
-def test_what_a_peer_does_better_is_told() -> None:
+def test_what_a_peer_does_better_is_told():
     peer = figures(86.2, (1_000, 5), (1_100, 22))
     assert shortfalls(peer, peer) == []
     assert shortfalls(figures(86.3, (1_001, 4), (1_101, 21)), peer) == []
@@ -97,11 +93,8 @@ def test_what_a_peer_does_better_is_told() -> None:
 
 
 def test_a_mapper_is_compared_from_reads_to_saved_figures(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    dwgsim_binary: str,
-) -> None:
+    tmp_path, monkeypatch, capsys, dwgsim_binary
+):
     mapper = tmp_path / "made_up.py"
     mapper.write_text(MADE_UP_MAPPER)
     genome = tmp_path / "genome.fa"

@@ -1,7 +1,5 @@
 """What mappers are compared on: genomes and simulated reads, made once and found again."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -12,15 +10,15 @@ from mapping.simulation import count_reads, read_set
 from mapping.truth import true_span
 
 
-def records_of(path: Path) -> dict[str, str]:
-    found: dict[str, str] = {}
+def records_of(path):
+    found = {}
     for text in path.read_text().split(">")[1:]:
         name, *lines = text.splitlines()
         found[name.split()[0]] = "".join(lines)
     return found
 
 
-def test_genomes_come_from_a_folder_and_from_named_files(tmp_path: Path) -> None:
+def test_genomes_come_from_a_folder_and_from_named_files(tmp_path):
     yeast = tmp_path / "yeast_S288C_R64.ensembl94.fa.gz"
     yeast.touch()
     assert genome_sources(tmp_path, ["mine=x.fa"]) == {
@@ -31,12 +29,12 @@ def test_genomes_come_from_a_folder_and_from_named_files(tmp_path: Path) -> None
     assert genome_sources(None, []) == {"repeats": None}
 
 
-def test_a_genome_without_its_file_is_refused() -> None:
+def test_a_genome_without_its_file_is_refused():
     with pytest.raises(ValueError, match="NAME=FILE: mine"):
         genome_sources(None, ["mine"])
 
 
-def test_a_compressed_genome_is_unpacked_once(tmp_path: Path) -> None:
+def test_a_compressed_genome_is_unpacked_once(tmp_path):
     source = tmp_path / "a.fa.gz"
     source.write_bytes(gzip.compress(b">a\nACGT\n"))
     path = genome_file("mine", source, tmp_path, 7)
@@ -45,7 +43,7 @@ def test_a_compressed_genome_is_unpacked_once(tmp_path: Path) -> None:
     assert genome_file("mine", source, tmp_path, 7) == path
 
 
-def test_the_genome_of_repeats_depends_on_its_seed_alone(tmp_path: Path) -> None:
+def test_the_genome_of_repeats_depends_on_its_seed_alone(tmp_path):
     first, again, other = (tmp_path / name for name in "abc")
     for path, seed in ((first, 1), (again, 1), (other, 2)):
         write_repeats(path, seed, 400_000)
@@ -64,7 +62,7 @@ def test_the_genome_of_repeats_depends_on_its_seed_alone(tmp_path: Path) -> None
     assert repeated > 0.1
 
 
-def test_reads_lie_where_their_names_tell(tmp_path: Path, dwgsim_binary: str) -> None:
+def test_reads_lie_where_their_names_tell(tmp_path, dwgsim_binary):
     reference = tmp_path / "repeats.fa"
     write_repeats(reference, 3, 100_000)
     made = read_set("repeats", reference, 60, 400, 5, tmp_path)
@@ -87,7 +85,7 @@ def test_reads_lie_where_their_names_tell(tmp_path: Path, dwgsim_binary: str) ->
     assert made.mates[0].stat().st_mtime_ns == before
 
 
-def test_reads_are_counted(tmp_path: Path) -> None:
+def test_reads_are_counted(tmp_path):
     path = tmp_path / "a.fq"
     path.write_text("@a\nA\n+\nI\n" * 3)
     assert count_reads(path) == 3

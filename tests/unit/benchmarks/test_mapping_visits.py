@@ -1,11 +1,9 @@
 """The histogram of occurrences visited by read, of what a run has counted."""
 
-from __future__ import annotations
-
 from mapping.visits import visits_of, visits_plot
 
 
-def test_visits_are_plotted_in_ascending_order() -> None:
+def test_visits_are_plotted_in_ascending_order():
     counts = {
         "reads_visiting_4": 50,
         "reads_visiting_0": 1,

@@ -1,7 +1,5 @@
 """The files of results: each is in the table of the README, and tells how it was made."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -14,7 +12,7 @@ FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 FILES = sorted(path.name for path in (FOLDER / "results").glob("*.json"))
 
 
-def test_the_readme_names_every_file_once() -> None:
+def test_the_readme_names_every_file_once():
     text = (FOLDER / "README.md").read_text().partition("## Which table")[2]
     table = [line for line in text.splitlines() if line.startswith("|")]
     named = re.findall(r"`([\w.-]+\.json)`", "\n".join(table))
@@ -26,7 +24,7 @@ def test_the_readme_names_every_file_once() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_tells_its_date_and_command(name: str) -> None:
+def test_a_file_tells_its_date_and_command(name):
     found = json.loads((FOLDER / "results" / name).read_text())
     for one in found if isinstance(found, list) else [found]:
         assert "date" in one
@@ -34,13 +32,13 @@ def test_a_file_tells_its_date_and_command(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_names_no_folder_of_a_machine(name: str) -> None:
+def test_a_file_names_no_folder_of_a_machine(name):
     """What programs write has the command line as it was given: files go by their names in it."""
     text = (FOLDER / "results" / name).read_text()
     assert not re.findall(r"[ '\"=](/(?!dev/|proc/|sys/)\w+/[^ '\"]*)", text)
 
 
-def test_programs_tell_the_commit() -> None:
+def test_programs_tell_the_commit():
     """All that write files of results; others print lines."""
     for path in FOLDER.glob("*.py"):
         text = path.read_text()
@@ -48,9 +46,7 @@ def test_programs_tell_the_commit() -> None:
             assert "provenance()" in text or "save(" in text, path.name
 
 
-def test_what_programs_write_tells_how_it_was_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_programs_write_tells_how_it_was_made(tmp_path, monkeypatch):
     here = tmp_path / "benchmarks"
     here.mkdir()
     monkeypatch.setattr(measure, "RESULTS", here / "results")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
-
-import click
 
 import mummergpu
 from mummergpu.cli.main import commands
@@ -57,17 +54,17 @@ OF_A_COMMAND: Final = re.compile(r"'mummergpu [a-z]+[^']*'|pip install [^;]*")
 
 
 @cache
-def nodes_of(path: Path) -> list[ast.AST]:
+def nodes_of(path):
     return list(ast.walk(ast.parse(path.read_text())))
 
 
-def modules() -> Iterator[tuple[str, Path]]:
+def modules():
     for room in ROOMS:
         for path in sorted((PACKAGE / room).rglob("*.py")):
             yield path.relative_to(PACKAGE).as_posix(), path
 
 
-def messages_of(path: Path) -> Iterator[str]:
+def messages_of(path):
     """All texts of a module; those that are formatted have a question mark for each value."""
     nodes = nodes_of(path)
     parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
@@ -82,7 +79,7 @@ def messages_of(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def docstrings_of(path: Path) -> set[str]:
+def docstrings_of(path):
     """The texts that describe a module, and what comes before them in it."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     return {
@@ -94,17 +91,17 @@ def docstrings_of(path: Path) -> set[str]:
     }
 
 
-def commands_of(path: str) -> tuple[str, ...]:
+def commands_of(path):
     known = [verbs for place, verbs in SHOWN_BY.items() if f"{path}/".startswith(f"{place}/")]
     return known[0] if known else SEARCHES
 
 
-def options_of(verb: str) -> set[str]:
-    command: click.Command = commands.commands[verb]
+def options_of(verb):
+    command = commands.commands[verb]
     return {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
 
 
-def advised() -> list[tuple[str, str]]:
+def advised():
     """The modules and the options that their messages name."""
     found = set()
     for place, path in modules():
@@ -113,7 +110,7 @@ def advised() -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def test_each_command_has_the_options_that_its_messages_name() -> None:
+def test_each_command_has_the_options_that_its_messages_name():
     found = advised()
     assert len(found) > 10
     for place, option in found:
@@ -122,7 +119,7 @@ def test_each_command_has_the_options_that_its_messages_name() -> None:
             assert option in options_of(verb), f"{place} advises {option}, which '{verb}' lacks"
 
 
-def refused() -> list[tuple[str, str]]:
+def refused():
     """The modules, and the parameters that they name first in an error of options."""
     found = set()
     for place, path in modules():
@@ -142,7 +139,7 @@ def refused() -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def test_parameters_that_errors_name_are_options_as_well() -> None:
+def test_parameters_that_errors_name_are_options_as_well():
     found = refused()
     assert len(found) > 20
     for place, option in found:

@@ -1,7 +1,5 @@
 """The help shows every option, below titles."""
 
-from __future__ import annotations
-
 import click
 import pytest
 
@@ -11,7 +9,7 @@ SECTIONED = ("match", "map", "align", "hmmsearch", "hmmscan")
 
 
 @pytest.mark.parametrize("name", commands.commands)
-def test_the_help_shows_every_option(name: str) -> None:
+def test_the_help_shows_every_option(name):
     command = commands.commands[name]
     text = command.get_help(click.Context(command, info_name=name))
     for option in command.params:
@@ -20,7 +18,7 @@ def test_the_help_shows_every_option(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SECTIONED)
-def test_options_stand_below_titles(name: str) -> None:
+def test_options_stand_below_titles(name):
     command = commands.commands[name]
     text = command.get_help(click.Context(command, info_name=name))
     titles = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]

@@ -1,12 +1,9 @@
 """A warm start needs no compiler, and a run leaves nothing in the way of other libraries."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -47,7 +44,7 @@ NEIGHBOURS = {
 }
 
 
-def run_child(program: str, *arguments: str) -> str:
+def run_child(program, *arguments):
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         stdout=subprocess.PIPE,
@@ -58,7 +55,7 @@ def run_child(program: str, *arguments: str) -> str:
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> str:
+def text(tmp_path):
     path = tmp_path / "text.fa"
     path.write_text(">t\nACGGTCATTGCA\n")
     return str(path)
@@ -66,7 +63,7 @@ def text(tmp_path: Path) -> str:
 
 @pytest.mark.skipif(not usable_levels(), reason="there are no images here")
 @pytest.mark.parametrize("name", ["mummer", *OUTPUTS])
-def test_a_warm_start_needs_no_numba(text: str, name: str) -> None:
+def test_a_warm_start_needs_no_numba(text, name):
     for _ in range(2):
         code, *modules = run_child(PROGRAM, "--format", name, text, text).split()
     assert code == "0" and "mummergpu.pipeline.match" in modules
@@ -76,7 +73,7 @@ def test_a_warm_start_needs_no_numba(text: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("library", NEIGHBOURS)
-def test_other_libraries_work_in_the_process_of_a_search(library: str, text: str) -> None:
+def test_other_libraries_work_in_the_process_of_a_search(library, text):
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     rows = run_child(NEIGHBOUR, text, NEIGHBOURS[library])

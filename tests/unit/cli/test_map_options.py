@@ -1,7 +1,5 @@
 """The options of ``map``, from words to the options of the job."""
 
-from __future__ import annotations
-
 import shlex
 
 import click
@@ -14,17 +12,16 @@ from mummergpu.cli.option_types import Session
 from mummergpu.errors import MummergpuError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.mapping.options import InsertSizes
-from mummergpu.pipeline.map_options import MapOptions
 from mummergpu.viterbi.recurrence.model import Costs
 
 
-def options_of(words: str) -> MapOptions:
+def options_of(words):
     command = commands.commands["map"]
     with command.make_context("map", shlex.split(words), obj=Session([])) as context:
         return map_options(context.params, "mummergpu map")
 
 
-def test_the_defaults_are_those_of_bwa() -> None:
+def test_the_defaults_are_those_of_bwa():
     found = options_of("r.fa a.fq")
     assert found.costs == Costs()
     assert (found.min_score, found.unpaired, found.seed_length) == (30, 17, None)
@@ -47,7 +44,7 @@ def test_the_defaults_are_those_of_bwa() -> None:
         ),
     ],
 )
-def test_two_and_two_files_are_mates(words: str, sources: tuple[object, ...]) -> None:
+def test_two_and_two_files_are_mates(words, sources):
     assert options_of(f"r.fa {words}").sources == sources
 
 
@@ -62,14 +59,12 @@ def test_two_and_two_files_are_mates(words: str, sources: tuple[object, ...]) ->
         ("--format bam", ("-", "bam", None)),
     ],
 )
-def test_the_name_or_the_option_decides_on_the_format(
-    words: str, output: tuple[str, str, str | None]
-) -> None:
+def test_the_name_or_the_option_decides_on_the_format(words, output):
     (found,) = options_of(f"r.fa a.fq {words}").outputs
     assert (found.path, found.format, found.compression) == output
 
 
-def test_scores_are_those_of_the_letters() -> None:
+def test_scores_are_those_of_the_letters():
     found = options_of("r.fa a.fq -A 2 -B 5 -O 7,8 -E 2,3 -L 4 -U 9 -T 20 -k 19")
     # The first number is that of deletions, as bwa has it.
     assert found.costs == Costs(
@@ -93,23 +88,23 @@ def test_scores_are_those_of_the_letters() -> None:
         ("400,50,900,100", InsertSizes(400.0, 50.0, 100, 900)),
     ],
 )
-def test_insert_sizes_of_the_user(text: str, sizes: InsertSizes) -> None:
+def test_insert_sizes_of_the_user(text, sizes):
     assert options_of(f"r.fa a.fq -I {text}").insert_sizes == sizes
 
 
 @each("text", ["x", "1,2,3,4,5", "0", "-5", "400,", "400,50,100,200", "nan"])
-def test_wrong_insert_sizes(text: str) -> None:
+def test_wrong_insert_sizes(text):
     with pytest.raises(MummergpuError, match="insert_size"):
         options_of(f"r.fa a.fq -I {text}")
 
 
 @each("words", ["-p --single", "b.fq c.fq"])
-def test_what_cannot_be_together(words: str) -> None:
+def test_what_cannot_be_together(words):
     with pytest.raises(click.UsageError):
         options_of(f"r.fa a.fq {words}")
 
 
-def test_sorting_is_asked_for() -> None:
+def test_sorting_is_asked_for():
     found = options_of("r.fa a.fq -o x.bam --sort --mark-duplicates --sort-memory 64M -t 3").sort
     assert found is not None and found.by_coordinate and found.mark_duplicates
     assert (found.memory_bytes, found.threads) == (64 << 20, 3)

@@ -1,7 +1,5 @@
 """Whether a command shows its progress: on a terminal, or with -v in lines."""
 
-from __future__ import annotations
-
 import io
 import sys
 import time
@@ -14,15 +12,15 @@ from mummergpu.runtime.progress import Phase, Work
 
 
 class Stream(io.StringIO):
-    def __init__(self, terminal: bool) -> None:
+    def __init__(self, terminal):
         super().__init__()
         self._terminal = terminal
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return self._terminal
 
 
-def wait_for_text(stream: io.StringIO) -> None:
+def wait_for_text(stream):
     end = time.monotonic() + 60
     while not stream.getvalue():
         assert time.monotonic() < end
@@ -33,9 +31,7 @@ def wait_for_text(stream: io.StringIO) -> None:
 @pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("terminal", [False, True])
 @pytest.mark.parametrize("is_long", [False, True])
-def test_progress_is_shown_where_it_serves(
-    monkeypatch: pytest.MonkeyPatch, hidden: bool, verbose: bool, terminal: bool, is_long: bool
-) -> None:
+def test_progress_is_shown_where_it_serves(monkeypatch, hidden, verbose, terminal, is_long):
     stream = Stream(terminal)
     monkeypatch.setattr(sys, "stderr", stream)
     for name in ("DELAY", "INTERVAL", "LINE_INTERVAL"):
@@ -55,7 +51,7 @@ def test_progress_is_shown_where_it_serves(
     assert ("\r" in shown) == terminal
 
 
-def test_a_failed_command_keeps_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_command_keeps_how_far_it_came(monkeypatch):
     stream = Stream(True)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(runtime, "DELAY", 0.01)
@@ -67,7 +63,7 @@ def test_a_failed_command_keeps_how_far_it_came(monkeypatch: pytest.MonkeyPatch)
     assert stream.getvalue().endswith("\n")
 
 
-def test_a_quiet_command_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quiet_command_writes_nothing(monkeypatch):
     stream = Stream(True)
     monkeypatch.setattr(sys, "stderr", stream)
     with progress_shown(True, False, quiet=True) as progress:

@@ -1,22 +1,17 @@
 """What ``--for`` sets and refuses."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from helpers.loops import each
 
 from mummergpu.cli.main import main
 from mummergpu.matching.options import Uniqueness
-from mummergpu.pipeline.options import MatchOptions
 from mummergpu.sequence.strand import Strand
 
 FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
 
-def options_of(told: list[MatchOptions], line: str) -> MatchOptions:
+def options_of(told, line):
     assert main(["ref.fa", "reads.fq", *line.split()]) == 0
     return told.pop()
 
@@ -36,14 +31,7 @@ def options_of(told: list[MatchOptions], line: str) -> MatchOptions:
         ("--for mummerplot -b -c -o x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
     ],
 )
-def test_what_is_set(
-    line: str,
-    strands: tuple[Strand, ...],
-    mode: Uniqueness,
-    flipped: bool,
-    three_columns_for: str,
-    told: list[MatchOptions],
-) -> None:
+def test_what_is_set(line, strands, mode, flipped, three_columns_for, told):
     options = options_of(told, line)
     assert options.search.strands == strands
     assert options.search.uniqueness is mode
@@ -64,16 +52,14 @@ def test_what_is_set(
         ("nucmer --format tsv -o x", "output as tsv"),
     ],
 )
-def test_refused(line: str, other: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_refused(line, other, capfd):
     assert main(["ref.fa", "reads.fq", "--for", *line.split()]) == 2
     program = line.split()[0]
     assert f"--for {program} and {other} exclude each other" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("program", ["mgaps", "nucmer"])
-def test_a_reference_of_several_records(
-    program: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reference_of_several_records(program, tmp_path, capfd):
     reference, out = tmp_path / "r.fa", tmp_path / "out"
     reference.write_text(">a\nACGTTGCA\n>b\nAAAA\n")
     words = [str(reference), str(reference), "-C", "-q", "-l", "4", "-o", str(out)]

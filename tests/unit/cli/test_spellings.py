@@ -1,7 +1,5 @@
 """Words of the command line before click reads them."""
 
-from __future__ import annotations
-
 import click
 import pytest
 
@@ -14,7 +12,7 @@ MATCH = EVERY["match"]
 SPELLINGS = MATCH.with_others(EVERY.values())
 
 
-def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
+def test_no_spelling_takes_a_value_in_one_command_and_none_in_another():
     """Else no one could tell whether what stands behind it is the verb.
 
     Before the verb, -L, -b, -c and -r are those of MUMmer's mummer. Those of bwa mem, among them
@@ -57,11 +55,11 @@ def test_no_spelling_takes_a_value_in_one_command_and_none_in_another() -> None:
         ("-maxmach", False),
     ],
 )
-def test_whether_the_next_word_is_a_value(word: str, expected: bool) -> None:
+def test_whether_the_next_word_is_a_value(word, expected):
     assert SPELLINGS.wants_next(word) is expected
 
 
-def test_values_and_what_follows_two_dashes_have_no_position() -> None:
+def test_values_and_what_follows_two_dashes_have_no_position():
     words = ["-b", "-l", "20", "r.fa", "-", "-bo", "-x", "--stats=s", "q.fa", "--", "-r"]
     positions = list(SPELLINGS.positions(words))
     assert [words[at] for at, is_option in positions if is_option] == [
@@ -78,7 +76,7 @@ def test_values_and_what_follows_two_dashes_have_no_position() -> None:
         *("--min-length=20", "-lmany", "-z", "--nonsense", "- -", "-- -maxmach", "-o -maxmach"),
     ],
 )
-def test_these_words_are_left_to_click(words: str) -> None:
+def test_these_words_are_left_to_click(words):
     MATCH.refuse_unknown(words.split())
 
 
@@ -104,7 +102,7 @@ def test_these_words_are_left_to_click(words: str) -> None:
         ("r.fa q.fa -b -maxmach", "No such option '-maxmach'; did you mean -maxmatch?"),
     ],
 )
-def test_long_words_are_not_taken_apart(words: str, message: str) -> None:
+def test_long_words_are_not_taken_apart(words, message):
     with pytest.raises(click.UsageError) as caught:
         MATCH.refuse_unknown(words.split())
     assert caught.value.message == message
@@ -128,11 +126,11 @@ def test_long_words_are_not_taken_apart(words: str, message: str) -> None:
         ("doctr2", None),
     ],
 )
-def test_a_verb_that_was_meant(word: str, meant: str | None) -> None:
+def test_a_verb_that_was_meant(word, meant):
     assert verb_meant(word, commands.commands) == meant
 
 
-def test_a_file_is_no_misspelt_verb(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_is_no_misspelt_verb(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doctr").touch()
     assert verb_meant("doctr", commands.commands) is None

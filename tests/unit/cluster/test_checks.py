@@ -1,11 +1,7 @@
 """Workers with other versions or files are refused, and the error says which and why."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from helpers.played_machine import H200
@@ -27,21 +23,21 @@ from mummergpu.matching.options import DeviceOptions
 ADDRESS = "tcp://10.0.0.2:4001"
 
 
-def answering(answer: Callable[..., Any]) -> OpenCluster:
+def answering(answer):
     """Return a cluster whose one worker answers so, in place of what it is asked."""
 
     class Answering:
-        def on_all(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        def on_all(self, function, *arguments):
             return {ADDRESS: answer(function, *arguments)}
 
-    return cast(OpenCluster, Answering())
+    return cast("OpenCluster", Answering())
 
 
-def call(function: Callable[..., Any], *arguments: Any) -> Any:
+def call(function, *arguments):
     return function(*arguments)
 
 
-def test_a_worker_like_this_process_passes(tmp_path: Path) -> None:
+def test_a_worker_like_this_process_passes(tmp_path):
     path = tmp_path / "r.fa"
     path.write_text(">a\nACGT\n")
     check_versions(answering(call))
@@ -53,8 +49,8 @@ def test_a_worker_like_this_process_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["mummergpu", "python", "numpy", "isal"])
-def test_another_version_is_refused(name: str) -> None:
-    def older(function: Callable[..., Any]) -> WorkerFacts:
+def test_another_version_is_refused(name):
+    def older(function):
         facts = function()
         assert isinstance(facts, WorkerFacts)
         return WorkerFacts("b", tuple((one, "0.1" if one == name else v) for one, v in facts[1]))
@@ -63,18 +59,18 @@ def test_another_version_is_refused(name: str) -> None:
         check_versions(answering(older))
 
 
-def test_a_worker_without_the_package_is_refused() -> None:
+def test_a_worker_without_the_package_is_refused():
     failed = ModuleNotFoundError("No module named 'mummergpu'")
     with pytest.raises(ClusterError, match="does not run there: No module named 'mummergpu'"):
         check_versions(answering(lambda function: failed))
 
 
-def test_a_file_that_a_worker_does_not_see_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_a_worker_does_not_see_is_refused(tmp_path):
     path, other = tmp_path / "r.fa", tmp_path / "other.fa"
     path.write_text(">a\nACGT\n")
     other.write_text(">a\nACGA\n")
 
-    def instead(found: Path) -> OpenCluster:
+    def instead(found):
         return answering(lambda function, paths: function([str(found)]))
 
     with pytest.raises(ClusterError, match=rf"{ADDRESS}: does not see '{path}' \(No such file"):
@@ -83,9 +79,7 @@ def test_a_file_that_a_worker_does_not_see_is_refused(tmp_path: Path) -> None:
         check_files(instead(other), [str(path)])
 
 
-def test_a_folder_that_is_not_shared_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_not_shared_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(connection, "_SECONDS_TO_APPEAR", 0.1)
     folder, elsewhere = tmp_path / "x" / "parts", tmp_path / "y"
     folder.mkdir(parents=True)
@@ -98,22 +92,22 @@ def test_a_folder_that_is_not_shared_is_refused(
 
 
 @pytest.mark.parametrize("address", ["", "host:8786", "local:", "local:0", "local:-1", "local:two"])
-def test_what_is_no_cluster(address: str) -> None:
+def test_what_is_no_cluster(address):
     with pytest.raises(OptionError):
         ClusterOptions(address)
 
 
-def test_processes_share_the_threads() -> None:
+def test_processes_share_the_threads():
     assert ClusterOptions.shared("local:4", 9).threads == 2
     assert ClusterOptions.shared("local:4", 2).threads == 1
     assert ClusterOptions.shared("tcp://host:1", 9).threads is None
 
 
-def test_processes_take_turns_at_the_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_take_turns_at_the_gpus(monkeypatch):
     two = DriverFacts((13, 0), (H200, replace(H200, number=1)), None)
     monkeypatch.setattr(worker, "driver_facts", lambda: two)
 
-    def number(of: int, process: int | None, backend: str = "cuda") -> int:
+    def number(of, process, backend="cuda"):
         found = device_of_process(DeviceOptions(backend, of), 3, process)
         assert found.threads == 3
         return found.number

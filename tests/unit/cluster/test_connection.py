@@ -1,7 +1,5 @@
 """The connection to a cluster."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -17,7 +15,7 @@ sys.exit(logging.getLogger("distributed.client").isEnabledFor(logging.ERROR))
 """
 
 
-def test_errors_of_dask_are_told_in_one_line() -> None:
+def test_errors_of_dask_are_told_in_one_line():
     """Dask's log has a traceback where a scheduler ends; its import sets what the log tells."""
     pytest.importorskip("distributed")
     subprocess.run([sys.executable, "-c", SILENT], check=True)

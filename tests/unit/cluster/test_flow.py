@@ -1,19 +1,18 @@
 """What a silent worker has is done by others, also where one that works waits for it."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from mummergpu.cluster import flow
-from mummergpu.cluster.connection import OpenCluster
 from mummergpu.cluster.flow import Flow, Steps
+
+if TYPE_CHECKING:
+    from mummergpu.cluster.connection import OpenCluster
 
 BUSY, SILENT = "tcp://10.0.0.2:1", "tcp://10.0.0.3:1"
 
@@ -21,10 +20,10 @@ BUSY, SILENT = "tcp://10.0.0.2:1", "tcp://10.0.0.3:1"
 class Task:
     """A future of Dask, at a worker; one that is never done needs what a silent worker has."""
 
-    def __init__(self, key: str, worker: str, value: Any, is_done: bool) -> None:
+    def __init__(self, key, worker, value, is_done):
         self.key, self.worker, self.value, self.is_done = key, worker, value, is_done
 
-    def done(self) -> bool:
+    def done(self):
         return self.is_done
 
 
@@ -33,18 +32,18 @@ class TwoWorkers:
 
     name, patience, window = "tcp://10.0.0.1:1", 0.05, 2
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, loses_value: bool) -> None:
+    def __init__(self, loop, loses_value):
         self.loses_value = loses_value
         self.client = SimpleNamespace(
             submit=self.submit, gather=self.gather, loop=SimpleNamespace(asyncio_loop=loop)
         )
         self.workers = {BUSY, SILENT}
-        self.tasks: list[Task] = []
-        self.lines: list[str] = []
+        self.tasks = []
+        self.lines = []
 
     clear_errors = nullcontext
 
-    def submit(self, _: Any, digest: str, step: Any, *arguments: Any, **told: Any) -> Task:
+    def submit(self, _, digest, step, *arguments, **told):
         key = told["key"]
         # Parts go to the silent worker first, and what is found there is packed by the other one.
         is_first = key.endswith("-1") and "-0-" in key
@@ -56,34 +55,34 @@ class TwoWorkers:
         self.tasks.append(Task(key, worker, None if waits else step(*values), not waits))
         return self.tasks[-1]
 
-    async def gather(self, task: Task, asynchronous: bool) -> Any:
+    async def gather(self, task, asynchronous):
         # What a silent worker has is fetched with it.
         is_lost = self.loses_value and task.key.endswith("-0-1")
         while is_lost or not task.is_done:
             await asyncio.sleep(0.01)
         return task.value
 
-    def look_for_workers(self) -> set[str]:
+    def look_for_workers(self):
         return set(self.workers)
 
-    def workers_alive(self) -> set[str]:
+    def workers_alive(self):
         return {BUSY}
 
-    def places(self) -> dict[str, set[str]]:
+    def places(self):
         return {task.key: {task.worker} for task in self.tasks}
 
-    def notice(self, line: str) -> None:
+    def notice(self, line):
         self.lines.append(line)
 
 
 @contextmanager
-def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
+def running_loop():
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     yield loop
 
-    async def cancel_all() -> None:
+    async def cancel_all():
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -95,15 +94,13 @@ def running_loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def told_of(part: int) -> Any:
+def told_of(part):
     return SimpleNamespace(sizes=(10,), part=part)
 
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("loses_value", [False, True])
-def test_a_part_that_a_silent_worker_has_found_is_found_again(
-    monkeypatch: pytest.MonkeyPatch, loses_value: bool
-) -> None:
+def test_a_part_that_a_silent_worker_has_found_is_found_again(monkeypatch, loses_value):
     monkeypatch.setattr(flow, "_LOOK_SECONDS", 0.01)
     steps = Steps(
         find=lambda work, part: part,
@@ -112,7 +109,7 @@ def test_a_part_that_a_silent_worker_has_found_is_found_again(
     )
     with running_loop() as loop:
         cluster = TwoWorkers(loop, loses_value)
-        parts = Flow(cast(OpenCluster, cluster), None, steps, [5])
+        parts = Flow(cast("OpenCluster", cluster), None, steps, [5])
         # It has been silent before.
         parts._suspects |= {SILENT} if loses_value else set()
         whole = list(parts.results(range(4)))

@@ -1,9 +1,6 @@
 """Parts that are compressed apart are joined to the bytes of one stream."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pytest
 
@@ -13,11 +10,11 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
 
-def compressed(text: bytes, name: str | None) -> bytes:
+def compressed(text, name):
     compressor = compressor_of(name)
     if compressor is None:
         return text
-    pieces: list[bytes] = []
+    pieces = []
     stream = CompressedStream(compressor, 1, pieces.append)
     stream.add(text)
     stream.finish()
@@ -28,9 +25,7 @@ def compressed(text: bytes, name: str | None) -> bytes:
 @pytest.mark.parametrize("name", [None, "bgzf", "zstd"])
 @pytest.mark.parametrize("has_folder", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_parts_make_the_same_file(
-    tmp_path: Path, name: str | None, has_folder: bool, seed: int
-) -> None:
+def test_parts_make_the_same_file(tmp_path, name, has_folder, seed):
     made = random.Random(seed)
     compressor = compressor_of(name)
     block = block_text_bytes(compressor)

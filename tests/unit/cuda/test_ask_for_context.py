@@ -1,9 +1,4 @@
-from __future__ import annotations
-
 import ctypes
-from typing import Any
-
-import pytest
 
 from mummergpu.cuda.driver import LIBRARY, ask_for_context
 
@@ -11,13 +6,13 @@ from mummergpu.cuda.driver import LIBRARY, ask_for_context
 class Driver:
     """Stands in for the driver's library; answers every call with a code."""
 
-    def __init__(self, answers: dict[str, int]) -> None:
+    def __init__(self, answers):
         self.answers = answers
-        self.calls: list[str] = []
-        self.devices: set[int] = set()
+        self.calls = []
+        self.devices = set()
 
-    def __getattr__(self, name: str) -> Any:
-        def call(*arguments: Any) -> int:
+    def __getattr__(self, name):
+        def call(*arguments):
             self.calls.append(name)
             if name == "cuDeviceGet":
                 self.devices.add(arguments[1])
@@ -26,11 +21,11 @@ class Driver:
         return call
 
 
-def calls_with(monkeypatch: pytest.MonkeyPatch, answers: dict[str, int]) -> list[str]:
+def calls_with(monkeypatch, answers):
     driver = Driver(answers)
-    loaded: list[str] = []
+    loaded = []
 
-    def load(name: str) -> Driver:
+    def load(name):
         loaded.append(name)
         return driver
 
@@ -40,17 +35,17 @@ def calls_with(monkeypatch: pytest.MonkeyPatch, answers: dict[str, int]) -> list
     return driver.calls
 
 
-def test_the_primary_context_is_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_primary_context_is_retained(monkeypatch):
     assert calls_with(monkeypatch, {}) == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]
 
 
-def test_nothing_is_asked_of_a_driver_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_asked_of_a_driver_that_fails(monkeypatch):
     assert calls_with(monkeypatch, {"cuInit": 100}) == ["cuInit"]
     assert calls_with(monkeypatch, {"cuDeviceGet": 101}) == ["cuInit", "cuDeviceGet"]
 
 
-def test_no_driver_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(name: str) -> Driver:
+def test_no_driver_is_no_error(monkeypatch):
+    def load(name):
         raise OSError(f"{name}: not found")
 
     monkeypatch.setattr(ctypes, "CDLL", load)

@@ -1,11 +1,8 @@
 """Columns in the memory of a device, which is the host's here, and what others make of them."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ TYPES = (np.uint32, np.int64, np.bool_)
 
 
 @pytest.fixture
-def device() -> Iterator[HostDevice]:
+def device():
     """A device of which nothing may be left."""
     made = HostDevice()
     yield made
@@ -27,14 +24,14 @@ def device() -> Iterator[HostDevice]:
     assert not made.shared
 
 
-def filled(device: HostDevice, values: np.ndarray) -> DeviceArray:
+def filled(device, values):
     memory = device.allocate_exported(max(1, values.nbytes))
     ctypes.memmove(memory.address, values.ctypes.data, values.nbytes)
     return DeviceArray(memory, values.dtype.type, values.size)
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
-def test_a_consumer_has_the_same_memory(device: HostDevice, kind: type) -> None:
+def test_a_consumer_has_the_same_memory(device, kind):
     values = np.arange(1000).astype(kind)
     array = filled(device, values)
     other = taken(array)
@@ -43,7 +40,7 @@ def test_a_consumer_has_the_same_memory(device: HostDevice, kind: type) -> None:
     assert np.array_equal(other, values) and np.array_equal(array.to_host(), values)
 
 
-def test_the_memory_stays_until_nobody_has_it(device: HostDevice) -> None:
+def test_the_memory_stays_until_nobody_has_it(device):
     array = filled(device, np.arange(50))
     held = [taken(array)[10:20]]
     del array
@@ -55,7 +52,7 @@ def test_the_memory_stays_until_nobody_has_it(device: HostDevice) -> None:
     assert not device.shared
 
 
-def test_the_interface_of_cuda_arrays(device: HostDevice) -> None:
+def test_the_interface_of_cuda_arrays(device):
     array = filled(device, np.arange(3, dtype=np.uint32))
     assert array.__cuda_array_interface__ == {
         "shape": (3,),
@@ -70,12 +67,12 @@ def test_the_interface_of_cuda_arrays(device: HostDevice) -> None:
     assert nothing.to_host().tolist() == []
 
 
-def test_numpy_gets_no_copy_unasked(device: HostDevice) -> None:
+def test_numpy_gets_no_copy_unasked(device):
     with pytest.raises(ExportError, match="to_host"):
         np.asarray(filled(device, np.arange(3)))
 
 
-def test_an_array_says_what_it_is(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_says_what_it_is(device, monkeypatch):
     array = filled(device, np.arange(3000, dtype=np.uint32))
     assert (len(array), array.size, array.ndim, array.nbytes) == (3000, 3000, 1, 12_000)
     assert (array.shape, array.dtype) == ((3000,), np.dtype(np.uint32))

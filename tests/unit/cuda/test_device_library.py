@@ -1,7 +1,5 @@
 """Which library a device is used through, and what to install where there is none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -40,17 +38,17 @@ NEITHER = replace(BOTH, pycuda=NO_PYCUDA, bindings=NO_BINDINGS, compiler=NO_NVRT
         (NEITHER, CUDA_BINDINGS, None),
     ],
 )
-def test_pycuda_is_taken_where_it_works(facts: CudaFacts, wanted: str, found: str | None) -> None:
+def test_pycuda_is_taken_where_it_works(facts, wanted, found):
     assert library_to_use(facts, wanted) == found
     # What is missing is told, and nothing else.
     assert bool(obstacles(facts, wanted)) == (found is None)
 
 
-def told(facts: CudaFacts, wanted: str) -> list[str]:
+def told(facts, wanted):
     return [str(obstacle) for obstacle in obstacles(facts, wanted)]
 
 
-def test_wheels_are_named() -> None:
+def test_wheels_are_named():
     old = replace(NEITHER, driver=DriverFacts((12, 4), (H200,), None))
     assert "pip install 'mummergpu[cuda12-wheels]'" in told(old, AUTO)[0]
     # PyCUDA is there: what is missing is in the wheels.
@@ -62,7 +60,7 @@ def test_wheels_are_named() -> None:
         ]
 
 
-def test_pycuda_is_named_where_the_user_wants_it() -> None:
+def test_pycuda_is_named_where_the_user_wants_it():
     lines = told(NEITHER, PYCUDA)
     assert len(lines) == 2
     assert all("pip install 'mummergpu[cuda]'" in line for line in lines)
@@ -75,5 +73,5 @@ def test_pycuda_is_named_where_the_user_wants_it() -> None:
     assert len(told(replace(BOTH, driver=no_driver, pycuda=BROKEN_PYCUDA), PYCUDA)) == 1
 
 
-def test_each_library_has_a_device(nvrtc: None) -> None:
+def test_each_library_has_a_device(nvrtc):
     assert device_opener(CUDA_BINDINGS).library == CUDA_BINDINGS  # type: ignore[attr-defined]

@@ -1,16 +1,12 @@
 """Compiled kernels on disk: found again, checked, replaced, pruned, and never required."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,13 +27,11 @@ HEADER_BYTES = len(pack(b"", b""))
 class Compiler:
     """Compiles nothing, and counts how often it is asked."""
 
-    def __init__(self, image_bytes: int = 1000) -> None:
-        self.calls: list[tuple[str, str]] = []
+    def __init__(self, image_bytes=1000):
+        self.calls = []
         self._image_bytes = image_bytes
 
-    def __call__(
-        self, sources: Mapping[str, str], program: ProgramSource, architecture: str
-    ) -> bytes:
+    def __call__(self, sources, program, architecture):
         self.calls.append((program.name, architecture))
         start = f"{program.name} {architecture} {sources['engine/a.cuh']}".encode()
         return start.ljust(self._image_bytes, b"\0")
@@ -46,35 +40,30 @@ class Compiler:
 class Run:
     """A cache as one process has it, and what it was told."""
 
-    def __init__(self, folder: Path | None, maximum_bytes: int = 1 << 20) -> None:
-        self.notices: list[str] = []
+    def __init__(self, folder, maximum_bytes=1 << 20):
+        self.notices = []
         self.compiler = Compiler()
         self.cache = KernelCache(folder, self.notices.append, maximum_bytes, lambda: (13, 0))
 
-    def get(
-        self,
-        sources: Mapping[str, str] = SOURCES,
-        program: ProgramSource = PLAIN,
-        architecture: str = "sm_90",
-    ) -> bytes:
+    def get(self, sources=SOURCES, program=PLAIN, architecture="sm_90"):
         return self.cache.cubin(sources, program, architecture, self.compiler)
 
     @property
-    def counts(self) -> tuple[int, int, int]:
+    def counts(self):
         return self.cache.hits, self.cache.misses, self.cache.repaired
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return tmp_path / "made" / "when needed"
 
 
-def only_file(folder: Path) -> Path:
+def only_file(folder):
     (path,) = folder.iterdir()
     return path
 
 
-def test_a_second_start_compiles_nothing(folder: Path) -> None:
+def test_a_second_start_compiles_nothing(folder):
     first, second = Run(folder), Run(folder)
     image = first.get()
     assert first.counts == (0, 1, 0)
@@ -87,7 +76,7 @@ def test_a_second_start_compiles_nothing(folder: Path) -> None:
     assert not first.notices + second.notices
 
 
-def test_whatever_makes_a_difference_has_a_file_of_its_own(folder: Path) -> None:
+def test_whatever_makes_a_difference_has_a_file_of_its_own(folder):
     run = Run(folder)
     images = {
         run.get(),
@@ -98,13 +87,8 @@ def test_whatever_makes_a_difference_has_a_file_of_its_own(folder: Path) -> None
     assert len(images) == run.cache.misses == len(list(folder.iterdir())) == 4
 
 
-def test_the_key_holds_all_that_the_image_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def key(
-        sources: Mapping[str, str] = SOURCES,
-        program: ProgramSource = PLAIN,
-        architecture: str = "sm_90",
-        version: tuple[int, int] = (13, 0),
-    ) -> bytes:
+def test_the_key_holds_all_that_the_image_depends_on(monkeypatch):
+    def key(sources=SOURCES, program=PLAIN, architecture="sm_90", version=(13, 0)):
         return cache_key(sources, program, architecture, version)
 
     entry, other = SOURCES
@@ -133,12 +117,12 @@ def test_the_key_holds_all_that_the_image_depends_on(monkeypatch: pytest.MonkeyP
     assert {len(one) for one in keys} == {32}
 
 
-def test_the_key_leaves_out_what_the_program_cannot_include() -> None:
+def test_the_key_leaves_out_what_the_program_cannot_include():
     others = SOURCES | {"other/a.cuh": "int c;\n", "d.cuh": "int d;\n"}
     assert cache_key(others, PLAIN, "sm_90", (13, 0)) == cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
 
 
-def test_the_key_does_not_hang_on_the_order_of_the_files() -> None:
+def test_the_key_does_not_hang_on_the_order_of_the_files():
     turned = dict(reversed(SOURCES.items()))
     assert cache_key(turned, PLAIN, "sm_90", (13, 0)) == cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
 
@@ -152,7 +136,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_replaced(damage: str, folder: Path) -> None:
+def test_a_damaged_file_is_replaced(damage, folder):
     image = Run(folder).get()
     path = only_file(folder)
     sound = path.read_bytes()
@@ -166,14 +150,14 @@ def test_a_damaged_file_is_replaced(damage: str, folder: Path) -> None:
     assert path.read_bytes() == sound
 
 
-def test_without_a_folder_everything_is_compiled() -> None:
+def test_without_a_folder_everything_is_compiled():
     run = Run(None)
     assert run.get() == run.get()
     assert run.counts == (0, 2, 0)
     assert run.notices == []
 
 
-def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_told_once(tmp_path):
     (tmp_path / "file").touch()
     run = Run(tmp_path / "file" / "below")
     assert run.get() == Run(None).get()
@@ -184,12 +168,10 @@ def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_read_only_folder_holds_is_still_of_use(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_read_only_folder_holds_is_still_of_use(folder, monkeypatch):
     Run(folder).get()
 
-    def refuse(*_arguments: object) -> None:
+    def refuse(*_arguments):
         raise PermissionError(13, "Permission denied")
 
     # Root may write wherever it likes, so the refusal is played.
@@ -203,8 +185,8 @@ def test_what_a_read_only_folder_holds_is_still_of_use(
     assert run.notices == [f"compiled kernels cannot be kept in {folder}: Permission denied"]
 
 
-def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_arguments: object, **_more: object) -> None:
+def test_a_full_disk_leaves_nothing_behind(folder, monkeypatch):
+    def refuse(*_arguments, **_more):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(kernel_cache.os, "replace", refuse)
@@ -214,8 +196,8 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.Mon
     assert run.notices == [f"compiled kernels cannot be kept in {folder}: No space left on device"]
 
 
-def test_what_does_not_compile_is_not_kept(folder: Path) -> None:
-    def refuse(*_arguments: object) -> bytes:
+def test_what_does_not_compile_is_not_kept(folder):
+    def refuse(*_arguments):
         raise BackendError("cuda", "no")
 
     run = Run(folder)
@@ -225,20 +207,20 @@ def test_what_does_not_compile_is_not_kept(folder: Path) -> None:
     assert run.get() == Run(None).get()
 
 
-def age(path: Path, seconds: int) -> None:
+def age(path, seconds):
     moment = time.time() - seconds
     os.utime(path, (moment, moment))
 
 
-def names(folder: Path) -> set[str]:
+def names(folder):
     return {path.name for path in folder.iterdir()}
 
 
-def kept(folder: Path) -> set[str]:
+def kept(folder):
     return {name for name in names(folder) if name.endswith(".kernel")}
 
 
-def test_what_was_not_used_for_the_longest_time_goes_first(folder: Path) -> None:
+def test_what_was_not_used_for_the_longest_time_goes_first(folder):
     room = 3 * (HEADER_BYTES + 1000)
     paths = {}
     for architecture in ("sm_75", "sm_80", "sm_86"):
@@ -255,7 +237,7 @@ def test_what_was_not_used_for_the_longest_time_goes_first(folder: Path) -> None
     assert {paths["sm_75"], paths["sm_86"]} < names(folder)
 
 
-def test_what_this_process_has_used_stays(folder: Path) -> None:
+def test_what_this_process_has_used_stays(folder):
     old = Run(folder)
     old.get(architecture="sm_80")
     age(only_file(folder), 1000)
@@ -268,7 +250,7 @@ def test_what_this_process_has_used_stays(folder: Path) -> None:
     assert len(kept(folder)) == 1
 
 
-def test_other_files_stay_and_abandoned_ones_go(folder: Path) -> None:
+def test_other_files_stay_and_abandoned_ones_go(folder):
     folder.mkdir(parents=True)
     old, new = ".mummergpu-1-00000000.part", ".mummergpu-2-00000000.part"
     for name in ("notes.txt", "download.part", old, new):
@@ -286,14 +268,14 @@ class Loader:
 
     architecture = "sm_90"
 
-    def load(self, cubin: bytes) -> object:
+    def load(self, cubin):
         return object()
 
 
-def test_threads_load_each_program_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_load_each_program_once(folder, monkeypatch):
     monkeypatch.setattr(kernel_cache, "read_sources", lambda: SOURCES)
     run = Run(folder)
-    played: Any = Loader(), type("Cache", (), {"cubin": lambda _, *given: run.get(*given)})()
+    played = Loader(), type("Cache", (), {"cubin": lambda _, *given: run.get(*given)})()
     programs, loaded = Programs(*played), list[Any]()
     threads = [
         threading.Thread(target=lambda: loaded.append(programs.load(PLAIN))) for _ in range(8)
@@ -333,7 +315,7 @@ for turn in range(60):
 """
 
 
-def test_processes_share_a_folder(folder: Path) -> None:
+def test_processes_share_a_folder(folder):
     command = [sys.executable, "-c", WRITER, str(folder)]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(4)]
     for process in processes:
@@ -343,9 +325,9 @@ def test_processes_share_a_folder(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_the_real_compiler_is_the_one_that_is_asked(folder: Path) -> None:
+def test_the_real_compiler_is_the_one_that_is_asked(folder):
     text = 'extern "C" __global__ void f(int *out) { out[0] = FAST; }\n'
-    notices: list[str] = []
+    notices = []
     first, second = KernelCache(folder, notices.append), KernelCache(folder, notices.append)
     cubin = first.cubin({"engine/program.cu": text}, FAST, "sm_90")
     assert cubin.startswith(b"\x7fELF")
@@ -353,11 +335,11 @@ def test_the_real_compiler_is_the_one_that_is_asked(folder: Path) -> None:
     assert (second.hits, second.misses, notices) == (1, 0, [])
 
 
-def test_threads_compile_different_programs_side_by_side(folder: Path) -> None:
+def test_threads_compile_different_programs_side_by_side(folder):
     # Each compilation waits for the other: one after the other they would wait in vain.
     both = threading.Barrier(2)
 
-    def compile(sources: Mapping[str, str], program: ProgramSource, architecture: str) -> bytes:
+    def compile(sources, program, architecture):
         both.wait(timeout=20)
         return program.name.encode()
 

@@ -1,10 +1,6 @@
 """nvCOMP is called as its header says, in each version that is known; others are refused."""
 
-from __future__ import annotations
-
 import ctypes
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -20,17 +16,17 @@ WORK = DeflateWork(3, 65_280, 0x1000, 0x2000, 0x3000, 77, 0x4000, 0x5000, 0x6000
 class PlayedNvcomp:
     """The functions of a version, which keep what they were given."""
 
-    def __init__(self, version: int, status: int = 0, without: str = "") -> None:
+    def __init__(self, version, status=0, without=""):
         self.version = version
         self.status = status
-        self.given: dict[str, list[Any]] = {}
+        self.given = {}
         sizing = "GetTempSize" if version >= 6000 else "GetTempSizeAsync"
         for name in (sizing, "GetMaxOutputChunkSize", "Async"):
             if name != without:
                 setattr(self, PREFIX + name, self.function(name))
 
-    def function(self, name: str) -> Any:
-        def call(*given: Any) -> int:
+    def function(self, name):
+        def call(*given):
             self.given[name] = [getattr(one, "value", one) for one in given]
             for one in given:
                 # What `byref` points at.
@@ -40,13 +36,13 @@ class PlayedNvcomp:
 
         return call
 
-    def nvcompGetProperties(self, properties: Any) -> int:  # noqa: N802
+    def nvcompGetProperties(self, properties):  # noqa: N802
         properties._obj.version = self.version
         return 0
 
 
 @pytest.mark.parametrize("version", [5010, 5300, 6000, 6123])
-def test_each_function_gets_its_arguments(version: int) -> None:
+def test_each_function_gets_its_arguments(version):
     played = PlayedNvcomp(version)
     library = Nvcomp(played)
     assert library.max_bytes(65_280) == 4321
@@ -64,7 +60,7 @@ def test_each_function_gets_its_arguments(version: int) -> None:
     assert given[8].algorithm == nvcomp.LEVEL and given[9:] == [0x6000, 0x7000]
 
 
-def test_a_refusal_is_an_error() -> None:
+def test_a_refusal_is_an_error():
     library = Nvcomp(PlayedNvcomp(6000, status=10))
     for call in (
         lambda: library.max_bytes(1),
@@ -76,12 +72,12 @@ def test_a_refusal_is_an_error() -> None:
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
+def found(monkeypatch):
     """What loads at the places where the library may be: a played one, or an error."""
-    libraries: list[Any] = []
+    libraries = []
     monkeypatch.setattr(nvcomp, "_paths", lambda: iter([f"/p/{n}" for n in range(len(libraries))]))
 
-    def load(path: str) -> Any:
+    def load(path):
         library = libraries[int(path.rpartition("/")[2])]
         if isinstance(library, Exception):
             raise library
@@ -93,7 +89,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     load_nvcomp.cache_clear()
 
 
-def test_the_first_that_can_be_used_is_taken(found: list[Any]) -> None:
+def test_the_first_that_can_be_used_is_taken(found):
     found += [OSError("no file"), PlayedNvcomp(4000), PlayedNvcomp(6000, without="Async")]
     with pytest.raises(LibraryError, match=r"cannot be used: .*Async"):
         load_nvcomp()
@@ -102,13 +98,13 @@ def test_the_first_that_can_be_used_is_taken(found: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("version", [4000, 7000])
-def test_other_versions_are_refused(found: list[Any], version: int) -> None:
+def test_other_versions_are_refused(found, version):
     found.append(PlayedNvcomp(version))
     with pytest.raises(LibraryError, match=f"cannot be used: version {version // 1000}"):
         load_nvcomp()
 
 
-def test_without_any_the_error_says_so(found: list[Any]) -> None:
+def test_without_any_the_error_says_so(found):
     with pytest.raises(LibraryError, match=r"compression on a GPU needs .*: not installed"):
         load_nvcomp()
 
@@ -121,15 +117,13 @@ def test_without_any_the_error_says_so(found: list[Any]) -> None:
         ((12, 8), "nvidia-libnvcomp-cu12", "nvcomp12"),
     ],
 )
-def test_the_error_names_what_the_driver_can_use(
-    version: tuple[int, int] | None, library: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_names_what_the_driver_can_use(version, library, extra, monkeypatch):
     monkeypatch.setattr(nvcomp, "driver_facts", lambda: DriverFacts(version, (), None))
     error = nvcomp_error("why")
     assert (error.library, error.extra, error.problem) == (library, extra, "why")
 
 
-def test_the_places_are_of_the_known_versions() -> None:
+def test_the_places_are_of_the_known_versions():
     assert [path for path in nvcomp._paths() if "/" not in path] == [
         "libnvcomp.so.6",
         "libnvcomp.so.5",

@@ -1,13 +1,9 @@
 """NVRTC: what it is given, what it gives back, and what becomes of its complaints."""
 
-from __future__ import annotations
-
 import builtins
 import pickle
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -37,20 +33,20 @@ SOURCES = {
 
 
 @pytest.fixture
-def forgotten() -> Iterator[None]:
+def forgotten():
     """Lets a test see NVRTC loaded for the first time, and others after it again."""
     compilation._nvrtc.cache_clear()
     yield
     compilation._nvrtc.cache_clear()
 
 
-def broken(text: str) -> dict[str, str]:
+def broken(text):
     return SOURCES | {"common/deep.cuh": SOURCES["common/deep.cuh"] + text}
 
 
 @pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
-def test_a_cubin_is_machine_code_for_its_architecture(architecture: str) -> None:
+def test_a_cubin_is_machine_code_for_its_architecture(architecture):
     cubin = compile_program(SOURCES, PLAIN, architecture)
     assert cubin.startswith(b"\x7fELF")
     assert b".text.first" in cubin
@@ -59,7 +55,7 @@ def test_a_cubin_is_machine_code_for_its_architecture(architecture: str) -> None
 
 @pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize(("wide", "number"), [(False, b"314159"), (True, b"271828")])
-def test_macros_choose_what_is_compiled(wide: bool, number: bytes) -> None:
+def test_macros_choose_what_is_compiled(wide, number):
     made = compile_program(SOURCES, replace(PLAIN, macros=(("WIDE", int(wide)),)), "compute_80")
     assert b".target sm_80" in made
     assert number in made
@@ -68,14 +64,14 @@ def test_macros_choose_what_is_compiled(wide: bool, number: bytes) -> None:
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_profilers_find_the_lines_of_the_source() -> None:
+def test_profilers_find_the_lines_of_the_source():
     cubin = compile_program(SOURCES, PLAIN, "sm_90")
     assert b".debug_line" in cubin
     assert b"first.cu" in cubin
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_warnings_are_kept_and_stop_nothing() -> None:
+def test_warnings_are_kept_and_stop_nothing():
     assert compile_with_log(SOURCES, PLAIN, "sm_90")[1] == ""
     image, log = compile_with_log(
         broken("__device__ int f() { int unused; return 1; }\n"), PLAIN, "sm_90"
@@ -85,7 +81,7 @@ def test_warnings_are_kept_and_stop_nothing() -> None:
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_an_error_names_the_place_and_holds_the_log() -> None:
+def test_an_error_names_the_place_and_holds_the_log():
     with pytest.raises(CompilationError) as caught:
         compile_program(
             broken("int f() { return nothing; }\nint g() { return 1 }\n"), PLAIN, "sm_90"
@@ -104,21 +100,21 @@ def test_an_error_names_the_place_and_holds_the_log() -> None:
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_a_missing_header_is_an_error() -> None:
+def test_a_missing_header_is_an_error():
     sources = {name: text for name, text in SOURCES.items() if name != "common/deep.cuh"}
     with pytest.raises(CompilationError, match=r'engine/first\.cu\(1\).*"?common/deep\.cuh"?'):
         compile_program(sources, PLAIN, "sm_90")
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_an_unknown_architecture_is_an_error() -> None:
+def test_an_unknown_architecture_is_an_error():
     with pytest.raises(CompilationError, match=r"for sm_20: .*architecture"):
         compile_program(SOURCES, PLAIN, "sm_20")
 
 
 @pytest.mark.usefixtures("nvrtc")
 @pytest.mark.parametrize("text", ["", "int f() { return nothing; }\n"])
-def test_programs_are_destroyed(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_destroyed(text, monkeypatch):
     module = compilation._nvrtc()
     destroyed = []
     destroy = module.nvrtcDestroyProgram
@@ -133,7 +129,7 @@ def test_programs_are_destroyed(text: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("nvrtc")
-def test_nvrtc_knows_the_architectures_of_the_tests() -> None:
+def test_nvrtc_knows_the_architectures_of_the_tests():
     assert nvrtc_version() >= (12, 0)
     assert {75, 80, 90} <= set(known_architectures())
     assert choose_architecture((9, 0)) == "sm_90"
@@ -152,25 +148,21 @@ def test_nvrtc_knows_the_architectures_of_the_tests() -> None:
         pytest.param((10, 1), [101, 100, 90], "sm_101", id="in any order"),
     ],
 )
-def test_a_device_gets_what_it_can_run(
-    capability: tuple[int, int], known: list[int], expected: str
-) -> None:
+def test_a_device_gets_what_it_can_run(capability, known, expected):
     assert choose_architecture(capability, known) == expected
 
 
 @pytest.mark.parametrize("known", [[75, 80], []])
-def test_a_device_that_is_too_old_is_told_so(known: list[int]) -> None:
+def test_a_device_that_is_too_old_is_told_so(known):
     with pytest.raises(BackendError, match=r"compute capability 7\.0; an older one may: pip"):
         choose_architecture((7, 0), known)
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_missing_bindings_are_named_with_what_installs_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_missing_bindings_are_named_with_what_installs_them(monkeypatch):
     real = builtins.__import__
 
-    def without_cuda(name: str, *arguments: Any) -> Any:
+    def without_cuda(name, *arguments):
         if name.split(".")[0] == "cuda":
             raise ModuleNotFoundError("No module named 'cuda'", name="cuda")
         return real(name, *arguments)
@@ -183,11 +175,11 @@ def test_missing_bindings_are_named_with_what_installs_them(
 
 
 @pytest.mark.usefixtures("forgotten")
-def test_a_missing_library_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named_with_what_installs_it(monkeypatch):
     class Bindings:
         class nvrtc:  # noqa: N801
             @staticmethod
-            def nvrtcVersion() -> None:  # noqa: N802
+            def nvrtcVersion():  # noqa: N802
                 raise RuntimeError("libnvrtc.so.13 is not found\nsearched: here, there")
 
     monkeypatch.setitem(sys.modules, "cuda.bindings", Bindings)

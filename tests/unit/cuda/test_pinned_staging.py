@@ -1,9 +1,6 @@
 """Arrays that pass through pinned memory, on a stream that copies as late as it may."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,66 +18,66 @@ MEMORY = 1 << 16
 
 
 class LazyMark:
-    def __init__(self, stream: LazyStream) -> None:
+    def __init__(self, stream):
         self._stream = stream
         self._end = len(stream.work)
 
-    def wait(self) -> None:
+    def wait(self):
         self._stream.do(self._end)
 
-    def milliseconds_since(self, earlier: object) -> float:
+    def milliseconds_since(self, earlier):
         raise AssertionError
 
 
 class LazyStream:
     """Copies nothing before somebody waits: then what is in the pinned memory counts."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.memory = np.full(MEMORY, 0xA5, dtype=np.uint8)
-        self.work: list[Callable[[], None]] = []
+        self.work = []
         self.done = 0
-        self.sizes: list[int] = []
-        self.fail_at: int | None = None
+        self.sizes = []
+        self.fail_at = None
 
-    def copy_in(self, address: int, array: Array) -> None:
+    def copy_in(self, address, array):
         if len(self.work) == self.fail_at:
             raise BackendError("cuda", "the device failed: played")
         data = array.reshape(-1).view(np.uint8)
         self.sizes.append(data.size)
 
-        def copy() -> None:
+        def copy():
             self.memory[address : address + data.size] = data
 
         self.work.append(copy)
 
-    def copy_out(self, array: Array, address: int) -> None:
+    def copy_out(self, array, address):
         self.sizes.append(array.nbytes)
 
-        def copy() -> None:
+        def copy():
             array[:] = self.memory[address : address + array.nbytes]
 
         self.work.append(copy)
 
-    def mark(self) -> LazyMark:
+    def mark(self):
         return LazyMark(self)
 
-    def do(self, end: int) -> None:
+    def do(self, end):
         while self.done < end:
             self.work[self.done]()
             self.done += 1
 
-    def synchronize(self) -> None:
+    def synchronize(self):
         self.do(len(self.work))
 
 
 class PinningDevice:
     """Keeps account of the pinned memory, which one thread takes."""
 
-    def __init__(self) -> None:
-        self.pinned_bytes: list[int] = []
+    def __init__(self):
+        self.pinned_bytes = []
         self.fail = False
 
-    def pinned(self, count: int, dtype: npt.DTypeLike) -> Array:
+    def pinned(self, count, dtype):
         assert threading.current_thread() is threading.main_thread()
         if self.fail:
             raise BackendError("cuda", "the device failed: no pinned memory")
@@ -90,22 +87,22 @@ class PinningDevice:
 
 
 @pytest.fixture
-def stream(monkeypatch: pytest.MonkeyPatch) -> LazyStream:
+def stream(monkeypatch):
     monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
     return LazyStream()
 
 
 @pytest.mark.parametrize("threads", [0, 3])
 @pytest.mark.parametrize("count", [0, 1, 8, 9, 16, 17, 40, 100, 300])
-def test_arrays_go_in_and_come_out(stream: LazyStream, count: int, threads: int) -> None:
+def test_arrays_go_in_and_come_out(stream, count, threads):
     """Pieces of 64 bytes are eight numbers."""
     with ThreadPoolExecutor(max(1, threads)) as pool:
         copiers = pool if threads else None
-        way: Any = Staging(PinningDevice(), stream, copiers=copiers)  # type: ignore[arg-type]
+        way = Staging(PinningDevice(), stream, copiers=copiers)  # type: ignore[arg-type]
         check_ways(way, stream, count)
 
 
-def check_ways(way: Any, stream: LazyStream, count: int) -> None:
+def check_ways(way, stream, count):
     numbers = np.arange(count, dtype=np.int64) * 0x0102030405060708
     way.copy_in(256, numbers)
     expected = numbers.copy()
@@ -117,10 +114,8 @@ def check_ways(way: Any, stream: LazyStream, count: int) -> None:
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (1, 0, 63, 64, 65), (200, 3, 130), (64, 64, 64)])
-def test_several_arrays_come_out_of_consecutive_bytes(
-    stream: LazyStream, sizes: tuple[int, ...]
-) -> None:
-    way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
+def test_several_arrays_come_out_of_consecutive_bytes(stream, sizes):
+    way = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     stream.memory[:] = np.arange(stream.memory.size) % 251
     found = [np.full(size, 7, dtype=np.uint8) for size in sizes]
     way.copy_out_all(iter(found), 5)
@@ -128,13 +123,13 @@ def test_several_arrays_come_out_of_consecutive_bytes(
     assert np.array_equal(joined, stream.memory[5 : 5 + sum(sizes)])
 
 
-def test_one_piece_is_on_its_way_while_another_is_taken_over(stream: LazyStream) -> None:
-    way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
+def test_one_piece_is_on_its_way_while_another_is_taken_over(stream):
+    way = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     stream.memory[:] = np.arange(stream.memory.size) % 251
-    asked: list[int] = []
+    asked = []
     plain_do = stream.do
 
-    def do(behind: int) -> None:
+    def do(behind):
         asked.append(len(stream.work) - behind)
         plain_do(behind)
 
@@ -146,9 +141,9 @@ def test_one_piece_is_on_its_way_while_another_is_taken_over(stream: LazyStream)
     assert asked.count(1) >= 4
 
 
-def test_a_piece_that_could_not_be_pinned_is_pinned_later(stream: LazyStream) -> None:
+def test_a_piece_that_could_not_be_pinned_is_pinned_later(stream):
     device = PinningDevice()
-    way: Any = Staging(device, stream)  # type: ignore[arg-type]
+    way = Staging(device, stream)  # type: ignore[arg-type]
     data = np.arange(PIECE, dtype=np.uint8)
     device.fail = True
     with pytest.raises(BackendError):
@@ -159,8 +154,8 @@ def test_a_piece_that_could_not_be_pinned_is_pinned_later(stream: LazyStream) ->
     assert np.array_equal(stream.memory[:PIECE], data)
 
 
-def test_pieces_can_be_given_back(stream: LazyStream) -> None:
-    way: Any = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
+def test_pieces_can_be_given_back(stream):
+    way = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
     way.copy_in(0, np.ones(200, dtype=np.uint8))
     way.free()
     assert not way._pieces and not way._marks
@@ -169,18 +164,18 @@ def test_pieces_can_be_given_back(stream: LazyStream) -> None:
 class Way:
     """An uploader of small pieces, its stream and its device."""
 
-    def __init__(self, threads: int = 3) -> None:
+    def __init__(self, threads=3):
         self.device, self.stream = PinningDevice(), LazyStream()
-        played: Any = self.device, self.stream
+        played = self.device, self.stream
         self.uploader = Uploader(*played, threads)
 
     @property
-    def is_prepared(self) -> bool:
+    def is_prepared(self):
         return self.uploader._staging is not None
 
 
 @pytest.fixture
-def way(monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
+def way(monkeypatch):
     monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", 2 * PIECE)
     monkeypatch.setattr(pinned_staging, "LEAST_BYTES", 4 * PIECE)
@@ -189,7 +184,7 @@ def way(monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
     assert not any(thread.name.startswith("upload") for thread in threading.enumerate())
 
 
-def bytes_of(count: int, seed: int = 1) -> Array:
+def bytes_of(count, seed=1):
     return np.random.default_rng(seed).integers(0, 256, count, dtype=np.uint8)
 
 
@@ -197,7 +192,7 @@ SIZES = sorted({0, 1, 7, *(PIECE * n + d for n in (1, 2, 3, 4, 5, 6, 7, 40) for 
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_all_bytes_arrive(way: Way, threads: int) -> None:
+def test_all_bytes_arrive(way, threads):
     for count in SIZES:
         made = Way(threads)
         data = bytes_of(count)
@@ -210,7 +205,7 @@ def test_all_bytes_arrive(way: Way, threads: int) -> None:
         assert len(made.stream.sizes) == -(-count // PIECE)
 
 
-def test_arrays_of_any_type_follow_each_other(way: Way) -> None:
+def test_arrays_of_any_type_follow_each_other(way):
     numbers = np.arange(300, dtype=np.int64) * 0x0102030405060708
     codes = bytes_of(1000)
     with way.uploader.prepared(1 << 20):
@@ -224,7 +219,7 @@ def test_arrays_of_any_type_follow_each_other(way: Way) -> None:
     assert np.array_equal(way.stream.memory[4096 : 4096 + 997], codes[3:])
 
 
-def test_memory_is_pinned_once_and_freed_at_the_end(way: Way) -> None:
+def test_memory_is_pinned_once_and_freed_at_the_end(way):
     with way.uploader.prepared(1 << 20):
         assert way.device.pinned_bytes == []
         for _ in range(3):
@@ -236,7 +231,7 @@ def test_memory_is_pinned_once_and_freed_at_the_end(way: Way) -> None:
     assert not way.is_prepared
 
 
-def test_small_arrays_pin_nothing(way: Way) -> None:
+def test_small_arrays_pin_nothing(way):
     data = bytes_of(3 * PIECE)
     with way.uploader.prepared(4 * PIECE - 1):
         way.uploader.copy_in(5, data)
@@ -247,7 +242,7 @@ def test_small_arrays_pin_nothing(way: Way) -> None:
         assert np.array_equal(way.stream.memory[begin : begin + data.size], data)
 
 
-def test_copies_are_done_at_the_end(way: Way) -> None:
+def test_copies_are_done_at_the_end(way):
     for total in (0, 1 << 20):
         with way.uploader.prepared(total):
             way.uploader.copy_in(0, bytes_of(PIECE))
@@ -256,7 +251,7 @@ def test_copies_are_done_at_the_end(way: Way) -> None:
 
 @pytest.mark.parametrize("fail_at", [0, 1, 5, 39])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_of_a_thread_arrives(way: Way, fail_at: int, threads: int) -> None:
+def test_an_error_of_a_thread_arrives(way, fail_at, threads):
     made = Way(threads)
     made.stream.fail_at = fail_at
     with pytest.raises(BackendError, match="played"), made.uploader.prepared(1 << 20):
@@ -267,7 +262,7 @@ def test_an_error_of_a_thread_arrives(way: Way, fail_at: int, threads: int) -> N
     assert not made.is_prepared
 
 
-def test_memory_that_cannot_be_pinned_is_an_error(way: Way) -> None:
+def test_memory_that_cannot_be_pinned_is_an_error(way):
     way.device.fail = True
     with pytest.raises(BackendError, match="no pinned memory"), way.uploader.prepared(1 << 20):
         way.uploader.copy_in(0, bytes_of(40 * PIECE))
@@ -279,15 +274,15 @@ def test_memory_that_cannot_be_pinned_is_an_error(way: Way) -> None:
     assert np.array_equal(way.stream.memory[: data.size], data)
 
 
-def test_an_error_between_copies_frees_the_memory(way: Way) -> None:
+def test_an_error_between_copies_frees_the_memory(way):
     with pytest.raises(KeyError), way.uploader.prepared(1 << 20):
         way.uploader.copy_in(0, bytes_of(40 * PIECE))
         raise KeyError
     assert not way.is_prepared and way.stream.done == len(way.stream.work)
 
 
-def test_a_stream_that_fails_frees_the_memory(way: Way) -> None:
-    def synchronize() -> None:
+def test_a_stream_that_fails_frees_the_memory(way):
+    def synchronize():
         raise BackendError("cuda", "the device failed: played")
 
     way.stream.synchronize = synchronize  # type: ignore[method-assign]
@@ -309,14 +304,14 @@ def test_a_stream_that_fails_frees_the_memory(way: Way) -> None:
         (1 << 20, 64, 8),
     ],
 )
-def test_more_bytes_get_more_threads(mebibytes: int, most: int, expected: int) -> None:
+def test_more_bytes_get_more_threads(mebibytes, most, expected):
     assert thread_count(mebibytes << 20, most) == expected
 
 
-def test_pieces_are_filled_by_several_threads(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_are_filled_by_several_threads(way, monkeypatch):
     meeting, met, plain = threading.Barrier(3, timeout=60), threading.local(), np.copyto
 
-    def copyto(piece: Array, part: Array) -> None:
+    def copyto(piece, part):
         if not hasattr(met, "done"):
             met.done = meeting.wait()
         plain(piece, part)

@@ -1,24 +1,14 @@
 """What the cuda backend needs: asked of a driver, of libraries, of a compiler that are played."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mummergpu.cuda import driver as driver_module
 from mummergpu.cuda import requirements
-from mummergpu.cuda.driver import (
-    DeviceFacts,
-    DriverFacts,
-    ask_driver,
-    driver_facts,
-)
+from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver, driver_facts
 from mummergpu.cuda.requirements import (
     CompilerFacts,
     CudaFacts,
@@ -35,11 +25,11 @@ GIB = 1 << 30
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+def asked(monkeypatch):
     """Counts how often the driver is asked: whether for memory, each time."""
-    told: list[bool] = []
+    told = []
 
-    def ask_it(measure_memory: bool) -> DriverFacts:
+    def ask_it(measure_memory):
         told.append(measure_memory)
         # Long enough for others to ask in the meantime.
         time.sleep(0.02)
@@ -52,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     driver_module._kept_facts.cache_clear()
 
 
-def test_the_driver_is_asked_once_in_a_process(asked: list[bool]) -> None:
+def test_the_driver_is_asked_once_in_a_process(asked):
     with ThreadPoolExecutor(8) as pool:
         facts = list(pool.map(lambda _: driver_facts(), range(8)))
     assert {one.problem for one in facts} == {"answer 1"}
@@ -60,15 +50,15 @@ def test_the_driver_is_asked_once_in_a_process(asked: list[bool]) -> None:
     assert asked == [False]
 
 
-def test_memory_is_measured_anew_each_time(asked: list[bool]) -> None:
+def test_memory_is_measured_anew_each_time(asked):
     answers = [cuda_facts(measure_memory=True).driver.problem for _ in range(2)]
     assert answers == ["answer 1", "answer 2"]
     assert asked == [True, True]
     assert driver_facts().problem == "answer 3"
 
 
-def test_no_driver_is_a_problem_and_no_error() -> None:
-    def load(name: str) -> None:
+def test_no_driver_is_a_problem_and_no_error():
+    def load(name):
         raise OSError(f"{name}: cannot open shared object file")
 
     facts = ask_driver(True, load)
@@ -77,12 +67,12 @@ def test_no_driver_is_a_problem_and_no_error() -> None:
     )
 
 
-def test_a_library_has_its_version() -> None:
+def test_a_library_has_its_version():
     found = optional_imports.find("pytest", "pytest")
     assert found == Library("pytest", pytest.__version__, None)
 
 
-def test_a_library_that_is_missing_is_not_installed() -> None:
+def test_a_library_that_is_missing_is_not_installed():
     assert optional_imports.find("nobodys-library", "nobodys_library") == Library(
         "nobodys-library", None, "not installed"
     )
@@ -96,9 +86,7 @@ def test_a_library_that_is_missing_is_not_installed() -> None:
         ("import nobodys_library", "No module named 'nobodys_library'"),
     ],
 )
-def test_a_library_that_is_broken_is_no_error(
-    text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_is_broken_is_no_error(text, problem, tmp_path, monkeypatch):
     (tmp_path / "broken_library.py").write_text(text)
     (tmp_path / "broken_library-1.5.dist-info").mkdir()
     metadata = "Metadata-Version: 2.1\nName: broken-library\nVersion: 1.5\n"
@@ -125,7 +113,7 @@ INSTALL = "pip install 'mummergpu[cuda-wheels]' (in a clone: pip install '.[cuda
 INSTALL_12 = "pip install 'mummergpu[cuda12-wheels]'"
 
 
-def test_nothing_is_missing_where_all_is_there() -> None:
+def test_nothing_is_missing_where_all_is_there():
     assert obstacles(SOUND) == []
 
 
@@ -177,31 +165,29 @@ def test_nothing_is_missing_where_all_is_there() -> None:
         ),
     ],
 )
-def test_what_is_missing_comes_with_what_to_do(
-    changes: dict[str, Any], expected: list[str]
-) -> None:
+def test_what_is_missing_comes_with_what_to_do(changes, expected):
     found = [str(obstacle) for obstacle in obstacles(replace(SOUND, **changes))]
     assert len(found) == len(expected)
     for line, start in zip(found, expected, strict=True):
         assert line.startswith(start)
 
 
-def test_one_device_that_works_is_enough() -> None:
+def test_one_device_that_works_is_enough():
     busy, old = replace(H200, number=1, problem="busy"), replace(H200, capability=(5, 0))
     assert obstacles(replace(SOUND, driver=DriverFacts((13, 0), (old, H200, busy), None))) == []
     assert target(H200, SOUND.compiler) == "sm_90"
     assert target(old, SOUND.compiler) is None
 
 
-def test_a_compiler_that_is_missing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> tuple[int, int]:
+def test_a_compiler_that_is_missing_is_a_problem(monkeypatch):
+    def refuse():
         raise BackendError("cuda", "NVRTC cannot be loaded")
 
     monkeypatch.setattr(requirements, "nvrtc_version", refuse)
     assert compiler_facts() == CompilerFacts(None, (), "NVRTC cannot be loaded")
 
 
-def test_this_machine_can_be_looked_at() -> None:
+def test_this_machine_can_be_looked_at():
     facts = cuda_facts(measure_memory=False)
     assert facts.pycuda.name == "pycuda"
     assert (facts.compiler.problem is None) == (facts.compiler.version is not None)

@@ -1,31 +1,27 @@
 """The image of very many matches: every base in its pixel."""
 
-from __future__ import annotations
-
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import numpy.typing as npt
 from helpers.made_matches import made_matches
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.drawing import dots
 from mummergpu.drawing.dots import bases_in_pixels, density_image
-from mummergpu.drawing.segments import Matches, segments_of
+from mummergpu.drawing.segments import segments_of
 
 COLOURS = ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
 
 
-def image_of(matches: Matches, pixels: int) -> npt.NDArray[np.float32]:
+def image_of(matches, pixels):
     segments = segments_of(matches)
     members = [~segments.is_reverse, segments.is_reverse]
     return density_image(segments, pixels, pixels, COLOURS, members)
 
 
 @given(st.data(), st.integers(1, 5))
-def test_pixels_hold_all_bases_where_they_lie(data: Any, max_steps: int) -> None:
+def test_pixels_hold_all_bases_where_they_lie(data, max_steps):
     size, pixels = 60, 6
     rows = []
     for _ in range(data.draw(st.integers(1, 6))):
@@ -47,7 +43,7 @@ def test_pixels_hold_all_bases_where_they_lie(data: Any, max_steps: int) -> None
             assert not found[~reached].any()
 
 
-def test_directions_and_colours() -> None:
+def test_directions_and_colours():
     rows = [(0, 0, 0, 0, 40, False), (0, 0, 60, 60, 40, True)]
     image = image_of(made_matches(rows, [100], [100]), 10)
     for at in range(4):
@@ -56,7 +52,7 @@ def test_directions_and_colours() -> None:
     assert image[9, 0, 3] == 0 and image[0, 9, 3] == 0
 
 
-def test_a_short_match_is_fainter_than_a_long_one_but_seen() -> None:
+def test_a_short_match_is_fainter_than_a_long_one_but_seen():
     rows = [(0, 0, 0, 0, 500, False), (0, 0, 100, 900, 20, False)]
     image = image_of(made_matches(rows, [1000], [1000]), 100)
     assert image[5, 5, 3] == 1

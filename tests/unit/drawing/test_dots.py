@@ -6,7 +6,6 @@ import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from io import BytesIO
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -19,7 +18,7 @@ from mummergpu.drawing import dots
 from mummergpu.drawing.colours import FORWARD, REVERSE
 from mummergpu.drawing.dots import draw_dots, groups_of, remarks
 from mummergpu.drawing.picture import PictureStyle, picture_bytes
-from mummergpu.drawing.segments import Segments, in_layout, segments_of
+from mummergpu.drawing.segments import in_layout, segments_of
 from mummergpu.errors import OptionError
 
 SIZE = 1000
@@ -28,7 +27,7 @@ FORWARD_ROW: Row = (0, 0, 100, 200, 300, False)
 REVERSE_ROW: Row = (0, 0, 600, 550, 350, True)
 
 
-def drawn(segments: Segments, **how: Any) -> Any:
+def drawn(segments, **how):
     """The pixels inside the axes: uint8, row 0 at the top, 4 pixels for 10 bases."""
     figure = Figure(figsize=(4, 4), dpi=100)
     axes = figure.add_axes((0, 0, 1, 1))
@@ -41,14 +40,14 @@ def drawn(segments: Segments, **how: Any) -> Any:
     return (imread(buffer)[..., :3] * 255).round().astype(int)
 
 
-def colour_at(pixels: Any, reference: float, query: float) -> str:
+def colour_at(pixels, reference, query):
     column = int(reference / SIZE * 400)
     row = 399 - int(query / SIZE * 400)
     return "#" + "".join(f"{part:02x}" for part in pixels[row, column])
 
 
 @pytest.mark.parametrize("as_image", [False, True])
-def test_matches_are_where_they_should_be(as_image: bool) -> None:
+def test_matches_are_where_they_should_be(as_image):
     segments = segments_of(made_matches([FORWARD_ROW, REVERSE_ROW], [SIZE], [SIZE]))
     with patch.object(dots, "_MAX_LINES", 1 if as_image else 10):
         pixels = drawn(segments, line_width=3)
@@ -61,7 +60,7 @@ def test_matches_are_where_they_should_be(as_image: bool) -> None:
 
 
 @pytest.mark.parametrize("as_image", [False, True])
-def test_a_short_match_is_seen(as_image: bool) -> None:
+def test_a_short_match_is_seen(as_image):
     segments = segments_of(made_matches([(0, 0, 500, 500, 1, False)], [SIZE], [SIZE]))
     with patch.object(dots, "_MAX_LINES", 0 if as_image else 10):
         pixels = drawn(segments)
@@ -71,8 +70,8 @@ def test_a_short_match_is_seen(as_image: bool) -> None:
     assert (pixels == 255).all()
 
 
-def test_a_turned_query_rises() -> None:
-    rows: list[Row] = [(0, 0, 100, 500, 300, True), (1, 0, 0, 0, 450, False)]
+def test_a_turned_query_rises():
+    rows = [(0, 0, 100, 500, 300, True), (1, 0, 0, 0, 450, False)]
     segments = in_layout(segments_of(made_matches(rows, [500, 500], [SIZE])), True)
     pixels = drawn(segments, line_width=3)
     # The first query is drawn above the second; its bases 100 to 400 are at 600 to 900 from above.
@@ -85,7 +84,7 @@ def test_a_turned_query_rises() -> None:
     assert "* reverse complement" in remarks(segments)
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_what_is_left_out_is_said():
     made = segments_of(made_matches([FORWARD_ROW], [SIZE, SIZE], [SIZE]))
     assert remarks(made) == ["1 matches"]
     from dataclasses import replace
@@ -94,7 +93,7 @@ def test_what_is_left_out_is_said() -> None:
     assert remarks(less, "MUMs") == ["the longest 1 of 1,234 MUMs", "the first 2 of 7 queries"]
 
 
-def many_rows(count: int) -> list[Row]:
+def many_rows(count):
     made = np.random.default_rng(5)
     return [
         (0, 0, int(a), int(b), int(length), bool(way))
@@ -109,7 +108,7 @@ def many_rows(count: int) -> list[Row]:
 
 
 @pytest.mark.parametrize(("count", "images"), [(0, 0), (40, 0), (1500, 1), (110_000, 1)])
-def test_an_svg_is_small_and_well_formed(count: int, images: int) -> None:
+def test_an_svg_is_small_and_well_formed(count, images):
     segments = segments_of(made_matches(many_rows(count), [SIZE], [SIZE]))
     picture = picture_bytes(segments, PictureStyle(title='<a> & "b"', size=(4.0, 4.0)), "svg")
     text = picture.decode()
@@ -125,7 +124,7 @@ def test_an_svg_is_small_and_well_formed(count: int, images: int) -> None:
 
 
 @pytest.mark.parametrize("file_format", ["png", "svg", "pdf", "html"])
-def test_the_same_matches_make_the_same_bytes(file_format: str) -> None:
+def test_the_same_matches_make_the_same_bytes(file_format):
     segments = segments_of(made_matches(many_rows(1200), [SIZE], [SIZE]))
     style = PictureStyle(title="twice", size=(3.0, 3.0))
     assert picture_bytes(segments, style, file_format) == picture_bytes(
@@ -137,8 +136,8 @@ IDENTITIES = {99.0: "#0072b2", 98.9: "#56b4e9", 90.0: "#e69f00", 85.0: "#d55e00"
 
 
 @pytest.mark.parametrize("as_image", [False, True])
-def test_colours_tell_how_alike_the_bases_are(as_image: bool) -> None:
-    rows: list[Row] = [(0, 0, 100 + 150 * n, 50, 100, n % 2 == 1) for n in range(5)]
+def test_colours_tell_how_alike_the_bases_are(as_image):
+    rows = [(0, 0, 100 + 150 * n, 50, 100, n % 2 == 1) for n in range(5)]
     made = segments_of(made_matches(rows, [SIZE], [SIZE]))
     segments = replace(made, identities=np.array(list(IDENTITIES)))
     groups = groups_of(segments, "identity")
@@ -150,13 +149,13 @@ def test_colours_tell_how_alike_the_bases_are(as_image: bool) -> None:
         assert colour_at(pixels, 100, 150 + 150 * number) == colour
 
 
-def test_exact_matches_have_no_identities_to_tell() -> None:
+def test_exact_matches_have_no_identities_to_tell():
     segments = segments_of(made_matches([FORWARD_ROW], [SIZE], [SIZE]))
     with pytest.raises(OptionError, match="exact matches are all alike"):
         groups_of(segments, "identity")
 
 
-def test_lines_are_as_wide_as_asked() -> None:
+def test_lines_are_as_wide_as_asked():
     segments = segments_of(made_matches([FORWARD_ROW], [SIZE], [SIZE]))
     inks = [
         len(

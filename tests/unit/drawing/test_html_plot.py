@@ -1,27 +1,24 @@
 """The page of a dot plot: what it holds, what it leaves out, what it must not be broken by."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from helpers.made_matches import MadeMatches, made_matches
+from helpers.made_matches import made_matches
 
 from mummergpu.drawing.dots import groups_of
 from mummergpu.drawing.html_plot import html_plot
 from mummergpu.drawing.segments import arranged, segments_of
 
 
-def data_of(page: str) -> dict[str, Any]:
+def data_of(page):
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert found
-    made: dict[str, Any] = json.loads(found[1])
+    made = json.loads(found[1])
     kinds = ["<u4", "<u4", "<i4"] if made["small"] else ["<f8"] * 3
     raw = base64.b64decode(made["columns"])
     breadth = len(raw) // 3
@@ -32,7 +29,7 @@ def data_of(page: str) -> dict[str, Any]:
     return made
 
 
-def test_the_page_holds_the_matches_longest_first() -> None:
+def test_the_page_holds_the_matches_longest_first():
     rows = [(0, 0, 5, 10, 20, False), (1, 1, 0, 3, 30, True), (0, 1, 9, 0, 20, True)]
     segments = segments_of(made_matches(rows, [50, 40, 7], [100, 60]))
     found = data_of(html_plot(segments, "title"))
@@ -50,7 +47,7 @@ def test_the_page_holds_the_matches_longest_first() -> None:
     assert found["query"]["names"] == ["q0", "q1"] and found["query"]["total"] == 97
 
 
-def test_turned_queries_are_marked() -> None:
+def test_turned_queries_are_marked():
     rows = [(0, 0, 5, 60, 20, True), (1, 0, 0, 3, 30, False)]
     found = data_of(html_plot(arranged(segments_of(made_matches(rows, [50, 40], [100]))), "t"))
     assert found["query"]["names"] == ["q1", "*q0"]
@@ -58,14 +55,14 @@ def test_turned_queries_are_marked() -> None:
     assert found["columns"] == [[3, 60], [0, 65], [30, 20]]
 
 
-def test_long_genomes_keep_their_positions() -> None:
+def test_long_genomes_keep_their_positions():
     rows = [(0, 1, 5, 7, 20, True)]
     segments = segments_of(made_matches(rows, [50], [5_000_000_000, 100]))
     found = data_of(html_plot(segments, ""))
     assert not found["small"] and found["columns"] == [[5_000_000_007.0], [5.0], [-20.0]]
 
 
-def test_a_page_leaves_out_the_shortest_and_says_so() -> None:
+def test_a_page_leaves_out_the_shortest_and_says_so():
     made = np.random.default_rng(3)
     rows = [
         (int(query), 0, 0, int(place), int(length), False)
@@ -88,7 +85,7 @@ def test_a_page_leaves_out_the_shortest_and_says_so() -> None:
     assert len(page) - 20_000 < len(whole) - 4000 * 16 + 1000
 
 
-def named(name: str) -> MadeMatches:
+def named(name):
     matches = made_matches([(0, 0, 0, 0, 5, False)], [10], [10])
     matches.query_names[0] = matches.reference_names[0] = name
     return matches
@@ -97,7 +94,7 @@ def named(name: str) -> MadeMatches:
 @pytest.mark.parametrize(
     "name", ["</script><b>", "{{script}}", "<!--<script>", 'a"b\\', "β", "\udcff"]
 )
-def test_names_do_no_harm(name: str) -> None:
+def test_names_do_no_harm(name):
     page = html_plot(segments_of(named(name)), name)
     plain = html_plot(segments_of(named("x")), "x")
     assert data_of(page)["query"]["names"] == [name]
@@ -106,7 +103,7 @@ def test_names_do_no_harm(name: str) -> None:
     assert ("<title>{{script}}</title>" in page) == (name == "{{script}}")
 
 
-def test_only_its_own_script_may_run() -> None:
+def test_only_its_own_script_may_run():
     page = html_plot(segments_of(named("x")), "")
     script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -115,12 +112,12 @@ def test_only_its_own_script_may_run() -> None:
     assert not re.findall(r"https?:", page)
 
 
-def test_a_page_without_matches() -> None:
+def test_a_page_without_matches():
     found = data_of(html_plot(segments_of(made_matches([], [10, 20], [30])), "none"))
     assert found["count"] == 0 and found["query"]["total"] == 30
 
 
-def test_a_page_tells_groups_of_matches_by_their_numbers() -> None:
+def test_a_page_tells_groups_of_matches_by_their_numbers():
     rows = [(0, 0, 5, 10, 20, False), (0, 1, 0, 3, 30, True)]
     segments = segments_of(made_matches(rows, [50], [100, 60]))
     page = html_plot(segments, "t")

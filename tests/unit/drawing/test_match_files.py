@@ -1,9 +1,5 @@
 """Files of matches say what was written into them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 import mummergpu
@@ -14,7 +10,7 @@ QUERIES = [("none", "AC"), ("q", "TGCTAAGGATCCTGCAACGT"), ("p", "GGGGCATCATAAAAC
 
 
 @pytest.mark.parametrize("name", ["x.paf", "x.paf.gz"])
-def test_matches_come_back(name: str, tmp_path: Path) -> None:
+def test_matches_come_back(name, tmp_path):
     found = mummergpu.Index.build(RECORDS, min_length=6).match(
         QUERIES, backend="cpu", strands="both"
     )
@@ -22,7 +18,7 @@ def test_matches_come_back(name: str, tmp_path: Path) -> None:
     found.write(path)
     read = read_matches(path)
 
-    def rows(matches: object) -> list[tuple[object, ...]]:
+    def rows(matches):
         queries, references = matches.query_names, matches.reference_names
         columns = (matches.query_start, matches.reference_start, matches.length, matches.reverse)
         places = zip(*(column.tolist() for column in columns), strict=True)
@@ -41,7 +37,7 @@ def test_matches_come_back(name: str, tmp_path: Path) -> None:
     assert set(read.identity.tolist()) == {100} and longest.identity.size < len(rows(read))
 
 
-def test_an_alignment_with_gaps_has_the_length_of_its_shorter_side(tmp_path: Path) -> None:
+def test_an_alignment_with_gaps_has_the_length_of_its_shorter_side(tmp_path):
     path = tmp_path / "x.paf"
     path.write_text("q\t80\t10\t40\t-\tr\t90\t1\t35\t30\t36\t60\tcg:Z:30M\n\n")
     read = read_matches(str(path))
@@ -56,6 +52,6 @@ def test_an_alignment_with_gaps_has_the_length_of_its_shorter_side(tmp_path: Pat
     assert read.identity.tolist() == [pytest.approx(100 * 30 / 34)]
 
 
-def test_the_name_tells_the_format() -> None:
+def test_the_name_tells_the_format():
     names = ("x.paf", "x.PAF.gz", "a.b/x.delta", "x.mums", "paf", "x.fa.gz", "-")
     assert list(map(format_of_matches, names)) == ["paf", "paf", "delta", None, None, None, None]

@@ -1,23 +1,19 @@
 """Queries in the order of where they lie, turned around where they match in reverse."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-from helpers.made_matches import Row, made_matches
+from helpers.made_matches import made_matches
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.drawing.segments import Segments, arranged, best_layout, in_layout, segments_of
+from mummergpu.drawing.segments import arranged, best_layout, in_layout, segments_of
 
 
-def layout_of(rows: list[Row], queries: list[int], references: list[int]) -> tuple[Any, Any]:
+def layout_of(rows, queries, references):
     order, is_turned = best_layout(segments_of(made_matches(rows, queries, references)))
     return order.tolist(), is_turned.tolist()
 
 
-def test_queries_come_in_the_order_of_the_reference() -> None:
+def test_queries_come_in_the_order_of_the_reference():
     rows = [
         (0, 1, 0, 10, 30, False),
         (1, 0, 0, 200, 30, False),
@@ -30,7 +26,7 @@ def test_queries_come_in_the_order_of_the_reference() -> None:
     assert is_turned == [False, False, True, False, False]
 
 
-def test_the_record_that_shares_most_bases_counts() -> None:
+def test_the_record_that_shares_most_bases_counts():
     rows = [
         *((0, 0, start, start, 20, False) for start in (0, 30, 60)),
         (0, 1, 0, 0, 50, True),
@@ -39,17 +35,17 @@ def test_the_record_that_shares_most_bases_counts() -> None:
     assert layout_of(rows, [100, 100], [100, 100]) == ([0, 1], [False, False])
 
 
-def test_a_far_copy_does_not_move_a_query() -> None:
+def test_a_far_copy_does_not_move_a_query():
     rows = [(0, 0, 0, 900, 10, False), (0, 0, 20, 120, 50, False), (1, 0, 0, 500, 50, False)]
     assert layout_of(rows, [100, 100], [1000])[0] == [0, 1]
 
 
-def test_of_equal_records_the_first_counts() -> None:
+def test_of_equal_records_the_first_counts():
     rows = [(0, 1, 0, 5, 20, False), (0, 0, 30, 50, 20, False), (1, 0, 0, 99, 1, False)]
     assert layout_of(rows, [100, 100], [100, 100])[0] == [0, 1]
 
 
-def shown_rows(segments: Segments) -> list[tuple[str, int, int, int, bool]]:
+def shown_rows(segments):
     """The rows of segments as the records have them, from the places on the axes."""
     queries, references = segments.queries, segments.references
     numbers = queries.numbers_of(segments.query_positions)
@@ -67,9 +63,9 @@ def shown_rows(segments: Segments) -> list[tuple[str, int, int, int, bool]]:
 
 
 @given(st.data(), st.lists(st.integers(0, 12), min_size=1, max_size=6))
-def test_arranged_matches_are_the_same_matches(data: Any, queries: list[int]) -> None:
+def test_arranged_matches_are_the_same_matches(data, queries):
     filled = [number for number, length in enumerate(queries) if length]
-    rows: list[Row] = []
+    rows = []
     for _ in range(data.draw(st.integers(0, 8)) if filled else 0):
         query = data.draw(st.sampled_from(filled))
         start = data.draw(st.integers(0, queries[query] - 1))
@@ -90,7 +86,7 @@ def test_arranged_matches_are_the_same_matches(data: Any, queries: list[int]) ->
     assert len({row[1] for row in rows}) > 1 or (by_query >= 0).all()
 
 
-def test_one_query_stays_as_it_is_unless_asked() -> None:
+def test_one_query_stays_as_it_is_unless_asked():
     segments = segments_of(made_matches([(0, 0, 10, 20, 5, True)], [50], [50]))
     assert in_layout(segments, None) is segments
     turned = in_layout(segments, True)
@@ -101,5 +97,5 @@ def test_one_query_stays_as_it_is_unless_asked() -> None:
     assert in_layout(several, False) is several
 
 
-def test_no_match_at_all() -> None:
+def test_no_match_at_all():
     assert layout_of([], [5, 5], [10]) == ([0, 1], [False, False])

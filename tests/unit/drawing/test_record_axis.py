@@ -1,9 +1,6 @@
 """An axis with records: round ticks within each, and labels that do not overlap."""
 
-from __future__ import annotations
-
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,23 +12,23 @@ from mummergpu.drawing.segments import Chromosomes
 from mummergpu.drawing.style import plain_settings, shortened
 
 
-def records_of(*lengths: int, names: list[str] | None = None, **more: Any) -> Chromosomes:
+def records_of(*lengths, names=None, **more):
     names = names or [f"record_{number}" for number in range(len(lengths))]
     return Chromosomes(names, np.array(lengths, dtype=np.int64), "genome", **more)
 
 
-def test_a_single_record_has_a_tick_at_its_start() -> None:
+def test_a_single_record_has_a_tick_at_its_start():
     places, numbers = record_ticks(records_of(1050), 500)
     assert places.tolist() == numbers.tolist() == [0, 500, 1000]
 
 
-def test_ticks_count_within_their_record() -> None:
+def test_ticks_count_within_their_record():
     places, numbers = record_ticks(records_of(1050, 100, 0, 600), 500)
     assert places.tolist() == [500, 1000, 1650]
     assert numbers.tolist() == [500, 1000, 500]
 
 
-def test_ticks_of_a_turned_record_count_from_its_other_end() -> None:
+def test_ticks_of_a_turned_record_count_from_its_other_end():
     made = records_of(1050, 600, turned=np.array([True, False]))
     places, numbers = record_ticks(made, 500)
     assert places.tolist() == [550, 50, 1550]
@@ -42,16 +39,16 @@ def test_ticks_of_a_turned_record_count_from_its_other_end() -> None:
     ("total", "most", "step"),
     [(4_639_675, 10, 500_000), (10, 10, 1), (11, 10, 2), (16_569, 14, 2000), (3, 20, 1)],
 )
-def test_steps_are_round(total: int, most: int, step: int) -> None:
+def test_steps_are_round(total, most, step):
     assert tick_step(total, most) == step
 
 
-def test_lengths_in_words() -> None:
+def test_lengths_in_words():
     told = [length_text(bases) for bases in (1, 999, 4640, 48_502, 4_639_675, 3_100_000_000)]
     assert told == ["1 bp", "999 bp", "4.64 kb", "48.5 kb", "4.64 Mb", "3,100 Mb"]
 
 
-def test_a_long_name_keeps_its_end() -> None:
+def test_a_long_name_keeps_its_end():
     name = "gi|49175990|ref|NC_000913.2|"
     assert shortened(name, 24) == "gi|49175990|…C_000913.2|" and shortened(name, 28) == name
     assert len(shortened(name, 7)) == 7 and shortened(name, 7) == "gi|….2|"
@@ -73,7 +70,7 @@ CASES = {
 
 @each("case", list(CASES))
 @pytest.mark.parametrize("size", [(7.0, 7.0), (3.0, 3.0), (12.0, 4.0)])
-def test_labels_do_not_overlap(size: tuple[float, float], case: str) -> None:
+def test_labels_do_not_overlap(size, case):
     with plain_settings():
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
@@ -91,7 +88,7 @@ def test_labels_do_not_overlap(size: tuple[float, float], case: str) -> None:
                 assert edges.y0 - 1 <= box.y0 and box.y1 <= edges.y1 + 1
 
 
-def test_there_are_names_and_borders() -> None:
+def test_there_are_names_and_borders():
     with plain_settings():
         axes = Figure(figsize=(7, 7)).add_subplot()
         label_axis(axes, "x", CASES["chromosomes"])

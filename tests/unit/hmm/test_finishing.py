@@ -1,10 +1,7 @@
 """pyhmmer compares as HMMER does, which knows no denormal numbers."""
 
-from __future__ import annotations
-
 import platform
 import sys
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +16,13 @@ from mummergpu.input.blocks.proteins import ProteinsInMemory
 class _Pipeline:
     """Notes what the half of the least normal number is while something is compared."""
 
-    def __init__(self) -> None:
-        self.halves: list[float] = []
+    def __init__(self):
+        self.halves = []
 
-    def search_hmm(self, *_: Any) -> None:
+    def search_hmm(self, *_):
         self.halves.append(float(np.finfo(np.float32).tiny * np.array([0.5], np.float32)[0]))
 
-    def clear(self) -> None:
+    def clear(self):
         """Forget nothing."""
 
     scan_seq = search_hmm
@@ -34,7 +31,7 @@ class _Pipeline:
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="elsewhere nothing is flushed"
 )
-def test_denormal_numbers_are_zero_while_pyhmmer_compares() -> None:
+def test_denormal_numbers_are_zero_while_pyhmmer_compares():
     profile = profiles()[0]
     finisher = Finisher(FinishingOptions(), profile.hmm.alphabet, None)
     pipeline = finisher._of_thread.pipeline = _Pipeline()

@@ -1,10 +1,7 @@
 """Our sums over all paths are as near to HMMER's as they say, and drop what HMMER drops."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ from helpers.profiles import block_of, built, sequences_like
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.options import FilterThresholds
-from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import MARKS
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.stats import Stats
@@ -22,7 +18,7 @@ from mummergpu.runtime.stats import Stats
 SIZES = (1, 2, 3, 15, 16, 17, 33, 600, 4200)
 
 
-def sequences_of(profile: Profile, count: int) -> list[np.ndarray]:
+def sequences_of(profile, count):
     """Return sequences with residues, the last two of them long and like the whole profile."""
     found = [one for one in sequences_like(profile, count) if not np.isin(one, MARKS).all()]
     whole = profile.matches.argmax(axis=1).astype(np.uint8)
@@ -32,9 +28,7 @@ def sequences_of(profile: Profile, count: int) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("flushes", [False, True])
-def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(
-    flushes: bool, tmp_path: Path
-) -> None:
+def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(flushes, tmp_path):
     cases, farthest = 0, 0.0
     for profile in some_profiles(SIZES):
         hmmer = hmmer_of(profile, tmp_path)
@@ -58,7 +52,7 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(
     assert cases > 3000 and farthest > 0
 
 
-def test_what_forward_drops_is_what_hmmer_drops(tmp_path: Path) -> None:
+def test_what_forward_drops_is_what_hmmer_drops(tmp_path):
     dropped = kept = wrongly_kept = 0
     for profile in some_profiles(SIZES):
         hmmer = hmmer_of(profile, tmp_path)
@@ -82,7 +76,7 @@ def test_what_forward_drops_is_what_hmmer_drops(tmp_path: Path) -> None:
     assert dropped > 500 and kept > 500 and wrongly_kept < kept / 50
 
 
-def test_profiles_at_once_have_the_scores_of_each_alone() -> None:
+def test_profiles_at_once_have_the_scores_of_each_alone():
     several = [built(nodes) for nodes in (33, 1, 600, 16)]
     sequences = block_of(sequences_of(several[2], 30))
     count = sequences.offsets.size - 1
@@ -110,7 +104,7 @@ def test_profiles_at_once_have_the_scores_of_each_alone() -> None:
     assert passing[profiles == 1].all() and not passing.all()
 
 
-def test_forward_drops_nothing_if_hmmer_does_not() -> None:
+def test_forward_drops_nothing_if_hmmer_does_not():
     profile = built(33)
     sequences = block_of(sequences_of(profile, 20))
     numbers = np.arange(sequences.offsets.size - 1)
@@ -122,7 +116,7 @@ def test_forward_drops_nothing_if_hmmer_does_not() -> None:
     assert bare.pass_forward(sequences, numbers, Stats()).tolist() == numbers.tolist()
 
 
-def test_a_sum_that_is_no_number_passes() -> None:
+def test_a_sum_that_is_no_number_passes():
     profile = built(16)
     marks = block_of([np.full(40, MARKS[1], dtype=np.uint8)])
     own = ProfileFilter(profile, FilterThresholds(bias_filter=False))

@@ -1,10 +1,7 @@
 """Chains of HMMER's profiles and of pairwise alignment: the slow check of faster programs."""
 
-from __future__ import annotations
-
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 import pyhmmer
@@ -26,7 +23,7 @@ from mummergpu.hmm.word_filter import OVERFLOW
 from mummergpu.viterbi.recurrence.model import Costs
 
 
-def best_scores(model: CompiledModel, block: ProteinBlock) -> np.ndarray:
+def best_scores(model, block):
     """The scores of best paths in units of `UNIT`, which must be integers."""
     codes = [
         block.codes[begin:end].tolist()
@@ -38,7 +35,7 @@ def best_scores(model: CompiledModel, block: ProteinBlock) -> np.ndarray:
 
 
 @pytest.mark.parametrize("nodes", [3, 40])
-def test_the_viterbi_filter_of_profiles_finds_the_best_path(nodes: int) -> None:
+def test_the_viterbi_filter_of_profiles_finds_the_best_path(nodes):
     profile = built(nodes)
     one = ProfileFilter(profile, FilterThresholds())
     length = 90
@@ -59,7 +56,7 @@ def test_the_viterbi_filter_of_profiles_finds_the_best_path(nodes: int) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 3])
-def test_a_profile_has_the_bit_scores_of_hmmer(number: int, tmp_path: Path) -> None:
+def test_a_profile_has_the_bit_scores_of_hmmer(number, tmp_path):
     """Those before corrections, which are of all paths; and best paths are those of the filter."""
     profile, length = profiles()[number], 130
     choice = np.random.default_rng(number)
@@ -109,7 +106,7 @@ def test_a_profile_has_the_bit_scores_of_hmmer(number: int, tmp_path: Path) -> N
     assert [model.states[state] for state in states[[4, 5, 6]]] == ["N", "M[1]", "M[2]"]
 
 
-def test_profiles_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_profiles_that_are_not_there_are_told(tmp_path):
     with open(tmp_path / "one.hmm", "wb") as file:
         built(5).hmm.write(file)
     with pytest.raises(ModelError, match="no profile 'other'"):
@@ -119,7 +116,7 @@ def test_profiles_that_are_not_there_are_told(tmp_path: Path) -> None:
             mummergpu.HiddenMarkovModel.from_profile(tmp_path / "one.hmm", length=wrong)
 
 
-def test_the_recurrence_of_alignments_finds_the_best_path() -> None:
+def test_the_recurrence_of_alignments_finds_the_best_path():
     choice, costs = random.Random(3), Costs(match=2, mismatch=3, insertion_open=3, deletion_open=4)
     for _ in range(3):
         reference = [choice.randrange(4) for _ in range(14)]

@@ -1,7 +1,5 @@
 """The language of hidden Markov models: what it says, and the places of its errors."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -30,7 +28,7 @@ hmm casino {
 BEGIN = "hmm m { alphabet [A, B]; startstate s; state a emits e; emission e = [0.5, 0.5]; "
 
 
-def test_the_casino_of_the_paper_with_and_without_its_semicolon() -> None:
+def test_the_casino_of_the_paper_with_and_without_its_semicolon():
     for mark in (";", ""):
         main = "main() { cas = new casino()" + mark + " dptable = forward(cas); "
         program = parse_program(CASINO + main + "print dptable.score; }")
@@ -44,7 +42,7 @@ def test_the_casino_of_the_paper_with_and_without_its_semicolon() -> None:
         assert (str(row), line) == ("the transitions of fair sum to 1.00001", 11)
 
 
-def test_declarations_in_any_order_comments_and_main_first() -> None:
+def test_declarations_in_any_order_comments_and_main_first():
     text = """main() { print viterbi(new m()).traceback; }
     hmm m { a -> b 1 emits e; // to the end of the line
       state b; /* over
@@ -59,7 +57,7 @@ def test_declarations_in_any_order_comments_and_main_first() -> None:
     assert program.printed[0].text == "viterbi(new m()).traceback"
 
 
-def test_repetitions_write_out_profiles() -> None:
+def test_repetitions_write_out_profiles():
     text = BEGIN + "for k in 1..3 { state M[k] emits e; for j in k..k+1 { state D[j] ; } } }"
     with pytest.raises(ModelError, match=r"1:\d+: there is another state 'D\[2\]'"):
         parse_program(text)
@@ -109,14 +107,14 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("text", ERRORS)
-def test_errors_have_a_place_and_say_what_was_expected(text: str) -> None:
+def test_errors_have_a_place_and_say_what_was_expected(text):
     with pytest.raises(ModelError) as found:
         parse_program(text, "p.hmm")
     assert ERRORS[text] in str(found.value)
     assert str(found.value).startswith(f"p.hmm:{found.value.line}:{found.value.column}: ")
 
 
-def test_unusual_sums_are_told_of() -> None:
+def test_unusual_sums_are_told_of():
     text = BEGIN + "emission f = [1, 1e-3];\n a -> a 0.5; a -> s 0.25; s -> a 1.0000009; }"
     assert [(str(row), line) for row, line in parse_program(text).models["m"].unusual_sums] == [
         ("the probabilities of f sum to 1.001", 1),
@@ -130,7 +128,7 @@ blanks = st.sampled_from([" ", "\n", " // a note\n", " /* a\nnote */ ", "\t"])
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> tuple[str, dict]:
+def programs(draw):
     """The text of a program, and what it says."""
     states = draw(st.lists(names, min_size=2, max_size=5, unique=True))
     alphabet = draw(st.lists(symbols, min_size=1, max_size=4, unique=True))
@@ -163,7 +161,7 @@ WORDS = {"state", "startstate", "endstate", "emission", "alphabet", "for", "emit
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(programs())
-def test_programs_say_what_they_were_made_of(made: tuple[str, dict]) -> None:
+def test_programs_say_what_they_were_made_of(made):
     text, said = made
     if WORDS & {
         *said["emits"],

@@ -1,16 +1,13 @@
 """Sums of states that fall out of the range of numbers, compared with decimal numbers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.decimal_models import DecimalSums, decimal_sums
+from helpers.decimal_models import decimal_sums
 from helpers.hidden_models import (
     APART,
     DEAD_ENDS,
@@ -29,7 +26,7 @@ from hypothesis import strategies as st
 
 from mummergpu.hmm.language import evaluation, pieces, posteriors
 from mummergpu.hmm.language.chain import chain_of
-from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.plan7 import plan7_model
@@ -41,11 +38,11 @@ ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
 SCORE = (Attribute.SCORE,)
 
 
-def close(found: object, expected: object) -> None:
+def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-9)
 
 
-def check(model: Model, sequences: list[list[int]], patch: pytest.MonkeyPatch | None) -> None:
+def check(model, sequences, patch):
     """Compare all that there is of some sequences; with a patch, scores and paths in pieces."""
     compiled, block = CompiledModel(model), symbol_block(sequences)
     expected = [decimal_sums(model, codes, compiled.state_names) for codes in sequences]
@@ -69,9 +66,7 @@ def check(model: Model, sequences: list[list[int]], patch: pytest.MonkeyPatch | 
         check_posteriors(evaluate(compiled, Algorithm.POSTERIOR, block, ALL), compiled, expected)
 
 
-def check_posteriors(
-    found: Evaluation, compiled: CompiledModel, expected: Sequence[DecimalSums]
-) -> None:
+def check_posteriors(found, compiled, expected):
     assert found.tables is not None and found.runs is not None
     runs, names = found.runs, compiled.visits.names
     for number, (table, one) in enumerate(zip(found.tables, expected, strict=True)):
@@ -89,7 +84,7 @@ def check_posteriors(
         np.testing.assert_allclose(likely, shares.max(axis=0), atol=1e-9)
 
 
-def test_a_piece_may_end_what_a_state_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_piece_may_end_what_a_state_had(monkeypatch):
     """Both states are even behind the first piece; behind the second one has become nothing."""
     codes = runs_of((0, 100), (1, 100), (0, 100), (1, 100), (0, 400), (1, 800))
     model = CompiledModel(parse_program(APART).models["m"])
@@ -102,7 +97,7 @@ def test_a_piece_may_end_what_a_state_had(monkeypatch: pytest.MonkeyPatch) -> No
     assert pieces._join_sums._images or not usable_levels()
 
 
-def test_a_state_that_falls_behind_catches_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_falls_behind_catches_up(monkeypatch):
     model = parse_program(APART).models["m"]
     sequences = [runs_of((0, 400), (1, 420)), runs_of((0, 900), (1, 900)), [0, 1], runs_of((1, 50))]
     check(model, sequences, monkeypatch)
@@ -117,13 +112,13 @@ WAYS = {"apart": "", "to the right": "ab bc", "all": "ab ac ba bc ca cb"}
 
 
 @st.composite
-def models(draw: st.DrawFn) -> Model:
+def models(draw):
     """Three states of one shape, whose steps may be impossible."""
     chances = st.sampled_from(draw(st.sampled_from([TINY, MILD, MILD])))
     ways = draw(st.sampled_from(list(WAYS.values())))
     names = "abc"
 
-    def chance(source: str, target: str) -> float:
+    def chance(source, target):
         return draw(chances) if source == target or f"{source}{target}" in ways else 0.0
 
     states = [State("s"), *(State(name, name) for name in names), State("q"), State("e")]
@@ -140,26 +135,24 @@ def models(draw: st.DrawFn) -> Model:
 
 
 @st.composite
-def sequences(draw: st.DrawFn) -> list[int]:
+def sequences(draw):
     parts = st.tuples(st.sampled_from([0, 1]), st.sampled_from([1, 2, 3, 20, 90, 400]))
     return runs_of(*draw(st.lists(parts, min_size=1, max_size=4)))
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), some=st.lists(sequences(), min_size=1, max_size=3))
-def test_sums_need_no_common_scale(
-    model: Model, some: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sums_need_no_common_scale(model, some, monkeypatch):
     check(model, some, monkeypatch)
 
 
-def test_chains_without_a_program_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_without_a_program_of_their_own(monkeypatch):
     model = cliques(9)
     assert not chain_of(model).shape.is_unrolled
     check(model, [runs_of((0, 400), (1, 420)), runs_of((1, 30))], monkeypatch)
 
 
-def test_sums_in_lines_of_silent_states_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_in_lines_of_silent_states_are_seen(monkeypatch):
     """Behind one symbol all deletions are passed, and what is left of that is no number."""
     steps = "D[k] -> D[k+1] 1e-11; D[k] -> M[k+1] 1e-3; M[k] -> M[k+1] 0.5; M[k] -> D[k+1] 0.5;"
     text = f"""hmm m {{ alphabet [A, B, C]; startstate s; endstate e; s -> M[1] 1; M[60] -> e 1;
@@ -174,7 +167,7 @@ def test_sums_in_lines_of_silent_states_are_seen(monkeypatch: pytest.MonkeyPatch
     assert found < 57 * math.log(1e-11)
 
 
-def test_silent_states_before_a_piece_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_states_before_a_piece_are_seen(monkeypatch):
     """A row of silent states that each state might lead to, with one way through all of them."""
     steps = [f"a -> q[1] 0.5; q[1] -> q[2] 1e-60; q[7] -> b 1; {'b -> e 0.5;'}"]
     steps += [f"{name} -> q[{k}] 0; q[{k}] -> {name} 0;" for name in "abc" for k in range(1, 8)]
@@ -189,13 +182,13 @@ def test_silent_states_before_a_piece_are_seen(monkeypatch: pytest.MonkeyPatch) 
     check(model, [[0] * 7 + [1] * 4, [0] * 14 + [1] * 4], monkeypatch)
 
 
-def test_products_from_both_ends_may_be_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_from_both_ends_may_be_small(monkeypatch):
     """Beside two states where no path can end or begin, those of paths are small in the middle."""
     for half in (100, 140, 161, 170):
         check(parse_program(DEAD_ENDS).models["m"], [runs_of((0, half), (1, half))], monkeypatch)
 
 
-def test_starts_and_ends_may_be_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starts_and_ends_may_be_small(monkeypatch):
     start = """hmm m { alphabet [A, B]; startstate s; state a emits x; state b emits y;
         emission x = [1, 1e-40]; emission y = [1e-40, 1];
         s -> a 1; s -> b 1e-300; a -> a 1e-60; b -> b 1; }"""
@@ -204,7 +197,7 @@ def test_starts_and_ends_may_be_small(monkeypatch: pytest.MonkeyPatch) -> None:
     check(parse_program(end).models["m"], [[0] * 178, [0] * 30], monkeypatch)
 
 
-def test_a_hit_of_more_than_a_thousand_bits() -> None:
+def test_a_hit_of_more_than_a_thousand_bits():
     """A profile that may occur once: what is before its hit is far behind what is in it."""
     profile, length = built(430), 450
     multiple = plan7_model(profile, length)
@@ -226,7 +219,7 @@ def test_a_hit_of_more_than_a_thousand_bits() -> None:
     check_posteriors(evaluate(compiled, Algorithm.POSTERIOR, block, ALL), compiled, [expected])
 
 
-def test_long_sequences_are_computed_without_a_common_scale() -> None:
+def test_long_sequences_are_computed_without_a_common_scale():
     model = CompiledModel(parse_program(APART).models["m"])
     codes = np.repeat(np.array([0, 1], dtype=np.uint8), [4_000_000, 6_000_000])
     block = SymbolBlock(codes, np.array([0, codes.size]))
@@ -238,20 +231,20 @@ def test_long_sequences_are_computed_without_a_common_scale() -> None:
     assert [model.visits.names[visit] for visit in found.runs.visits] == ["b"]
 
 
-def test_usual_models_have_a_common_scale_for_many_columns() -> None:
+def test_usual_models_have_a_common_scale_for_many_columns():
     text = APART.replace("a -> a 1", "a -> a 0.9; a -> b 0.1")
     assert sum_tables(chain_of(parse_program(text).models["m"])).chunk == LONGEST_CHUNK
     tiny = APART.replace("[0.9, 0.1]", "[0.9, 1e-150]")
     assert sum_tables(chain_of(parse_program(tiny).models["m"])).chunk == 0
 
 
-def best_path(model: Model, codes: list[int]) -> tuple[float, list[str]]:
+def best_path(model, codes):
     """The logarithm of the best path and its states, of whole numbers; there are no silent ones."""
 
-    def unit(chance: float) -> int | None:
+    def unit(chance):
         return int(log_units(np.array([chance]))[0]) if chance > 0 else None
 
-    def both(one: int | None, other: int | None) -> int | None:
+    def both(one, other):
         return None if one is None or other is None else one + other
 
     states = [state.name for state in model.states if state.emission]
@@ -282,7 +275,7 @@ def best_path(model: Model, codes: list[int]) -> tuple[float, list[str]]:
     return score / LOG_UNITS, [states[place] for place in reversed(path)]
 
 
-def far_models() -> dict[str, Model]:
+def far_models():
     """Models some of whose paths fall tens of millions of nats behind others."""
     found = {"apart": parse_program(FAR_APART).models["m"]}
     found["groups"] = replace(cliques(9), emissions={"a": (0.9, 1e-300), "b": (1e-300, 0.9)})
@@ -303,7 +296,7 @@ def far_models() -> dict[str, Model]:
 
 
 @each("name", list(far_models()))
-def test_paths_that_fall_behind_catch_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_that_fall_behind_catch_up(name, monkeypatch):
     model = far_models()[name]
     if name == "groups":
         # As many states of a group are equally good, the first one is taken.
@@ -329,7 +322,7 @@ def test_paths_that_fall_behind_catch_up(name: str, monkeypatch: pytest.MonkeyPa
     assert table is not None and table[1][:, -1].max() == found.scores[1]
 
 
-def test_a_path_may_be_lost_when_it_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_may_be_lost_when_it_is_walked(monkeypatch):
     """The operator of a piece holds a path that is too far behind the others before the piece."""
     codes = far_within_a_piece()
     model = parse_program(TWO_WAYS).models["m"]

@@ -1,7 +1,5 @@
 """Scores, paths and posteriors of small random models, compared with all paths one by one."""
 
-from __future__ import annotations
-
 import math
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -25,17 +23,17 @@ from helpers.loops import each
 
 from mummergpu.errors import ModelError
 from mummergpu.hmm.language import evaluation, pieces, posteriors
-from mummergpu.hmm.language.evaluation import CompiledModel, Evaluation, evaluate
+from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock
 from mummergpu.hmm.language.parser import parse_program
-from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute, Model
+from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute
 from mummergpu.hmm.language.traces import has_node_paths
 from mummergpu.runtime.compiled import llvm_text
 
 ALL = (Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE)
 
 
-def check_model(model: Model, sequences: list[list[int]], silent: int = 7) -> None:
+def check_model(model, sequences, silent=7):
     compiled = CompiledModel(model)
     block = symbol_block(sequences)
     found = {
@@ -58,13 +56,13 @@ def check_model(model: Model, sequences: list[list[int]], silent: int = 7) -> No
     check_tables(compiled, found, sequences)
 
 
-def close(found: float, expected: float) -> bool:
+def close(found, expected):
     if math.isinf(expected) or expected == 0:
         return found == expected or abs(found - expected) < 1e-9
     return abs(found - expected) <= 1e-9 * max(1.0, abs(expected))
 
 
-def visits_of(compiled: CompiledModel, found: Evaluation, number: int) -> list[tuple[str, bool]]:
+def visits_of(compiled, found, number):
     runs, names = found.runs, compiled.visits
     assert runs is not None
     places = range(int(runs.offsets[number]), int(runs.offsets[number + 1]))
@@ -75,9 +73,7 @@ def visits_of(compiled: CompiledModel, found: Evaluation, number: int) -> list[t
     ]
 
 
-def check_posterior(
-    compiled: CompiledModel, found: Evaluation, number: int, codes: list[int], paths: list
-) -> None:
+def check_posterior(compiled, found, number, codes, paths):
     assert found.tables is not None
     table = found.tables[number]
     total = sum(weight for weight, _ in paths)
@@ -92,7 +88,7 @@ def check_posterior(
     np.testing.assert_allclose(table.sum(axis=0), 1, atol=1e-12)
 
 
-def check_tables(compiled: CompiledModel, found: dict, sequences: list[list[int]]) -> None:
+def check_tables(compiled, found, sequences):
     """Each value of a table is that of all paths to its state, or from it, one by one."""
     model, names = compiled.model, compiled.state_names
     for number, codes in enumerate(sequences):
@@ -112,23 +108,23 @@ def check_tables(compiled: CompiledModel, found: dict, sequences: list[list[int]
             np.testing.assert_allclose(table, expected[algorithm], rtol=1e-9, err_msg=str(codes))
 
 
-def check_seed(seed: int) -> None:
+def check_seed(seed):
     model = random_model(seed, symbols=2 + seed % 2, with_end=seed % 3 > 0)
     check_model(model, some_sequences(seed, len(model.alphabet), 4))
 
 
 @each("seed", range(4))
-def test_small_models_have_the_scores_of_all_paths(seed: int) -> None:
+def test_small_models_have_the_scores_of_all_paths(seed):
     check_seed(seed)
 
 
 @pytest.mark.slow
 @each("seed", range(4, 200))
-def test_many_small_models_have_the_scores_of_all_paths(seed: int) -> None:
+def test_many_small_models_have_the_scores_of_all_paths(seed):
     check_seed(seed)
 
 
-def check_scores(model: Model, sequences: list[list[int]]) -> None:
+def check_scores(model, sequences):
     """Compare scores with those from matrices of all states, and paths with their own scores."""
     compiled, block = CompiledModel(model), symbol_block(sequences)
     wanted = {Algorithm.FORWARD: ALL[:1], Algorithm.BACKWARD: ALL[:1], Algorithm.VITERBI: ALL[:2]}
@@ -145,12 +141,12 @@ def check_scores(model: Model, sequences: list[list[int]]) -> None:
 
 
 @each("seed", range(100, 104))
-def test_silent_loops_are_closed(seed: int) -> None:
+def test_silent_loops_are_closed(seed):
     check_scores(random_model(seed, loops=True), some_sequences(seed, 3, 30, 21))
 
 
 @each("length", [2, 9, 60])
-def test_profiles_keep_some_deletions_as_silent_states(length: int) -> None:
+def test_profiles_keep_some_deletions_as_silent_states(length):
     model = profile(length)
     compiled = CompiledModel(model)
     shape = compiled.chain.shape
@@ -165,7 +161,7 @@ FAR_APART = """hmm m { alphabet [A, B, C]; startstate s; state a emits x; state 
     s -> a 0.5; s -> b 0.5; a -> a 1; b -> b 1; }"""
 
 
-def test_impossible_and_tiny_sequences_are_told_apart() -> None:
+def test_impossible_and_tiny_sequences_are_told_apart():
     model = parse_program(FAR_APART).models["m"]
     sequences = [[0, 0, 1, 1, 0, 1], [0] * 200 + [1] * 200, [0, 2], [2], [0] * 300]
     check_scores(model, [sequences[2], sequences[3], sequences[4]])
@@ -175,7 +171,7 @@ def test_impossible_and_tiny_sequences_are_told_apart() -> None:
     assert found.scores[0] == pytest.approx(-3 * 700, rel=1e-13)
 
 
-def test_long_sequences_are_told_apart_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_sequences_are_told_apart_piece_by_piece(monkeypatch):
     """Laid out for lanes, an impossible chromosome would need eight times its memory."""
     model = CompiledModel(parse_program(FAR_APART).models["m"])
     block = symbol_block([[0] * 200 + [1] * 200, [0] * 200 + [2] + [1] * 200])
@@ -187,7 +183,7 @@ def test_long_sequences_are_told_apart_piece_by_piece(monkeypatch: pytest.Monkey
     assert found[1] == -math.inf
 
 
-def test_ten_million_symbols_do_not_underflow() -> None:
+def test_ten_million_symbols_do_not_underflow():
     text = """hmm m { alphabet [A, B]; startstate s; state a emits x; state b emits y;
     emission x = [0.001, 0.002]; emission y = [0.004, 0.003]; s -> a 1;
     a -> a 0.5; a -> b 0.5; b -> b 0.25; b -> a 0.75; }"""
@@ -207,14 +203,14 @@ def test_ten_million_symbols_do_not_underflow() -> None:
     assert likeliest.runs is not None and likeliest.runs.lengths.sum() == codes.size
 
 
-def test_a_loop_that_lasts_for_ever_is_refused() -> None:
+def test_a_loop_that_lasts_for_ever_is_refused():
     text = """hmm m { alphabet [A]; startstate s; state a emits x; state q; state r;
     emission x = [1]; s -> a 1; a -> q 1; q -> r 1; r -> q 1; }"""
     with pytest.raises(ModelError, match="a loop of probability 1"):
         CompiledModel(parse_program(text).models["m"])
 
 
-def test_a_change_of_probabilities_compiles_nothing() -> None:
+def test_a_change_of_probabilities_compiles_nothing():
     sequences = some_sequences(1, 2, 9)
     text = PROFILE.replace("LENGTH", "2").replace("BEFORE", "1").replace("FIRST", "1")
     first = parse_program(text).models["profile"]
@@ -226,7 +222,7 @@ def test_a_change_of_probabilities_compiles_nothing() -> None:
     assert close(check.scores[4], whole_matrix_scores(other, sequences[4])[0])
 
 
-def test_ties_are_decided_by_the_order_of_declaration() -> None:
+def test_ties_are_decided_by_the_order_of_declaration():
     states = ["state a emits x; ", "state b emits x; "]
     steps = "s -> a 0.5; s -> b 0.5; a -> a 0.5; a -> b 0.5; b -> a 0.5; b -> b 0.5;"
     for order in (states, states[::-1]):
@@ -237,9 +233,7 @@ def test_ties_are_decided_by_the_order_of_declaration() -> None:
 
 
 @each("name", ["random", "profile", "loops", "large", "islands", "sticky"])
-def test_pieces_of_long_sequences_are_joined_exactly(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_of_long_sequences_are_joined_exactly(name, monkeypatch):
     model = CompiledModel(long_models()[name])
     assert has_node_paths(model.best.chain) == (name in ("islands", "sticky"))
     assert (model.coded is None) == (name != "islands")

@@ -1,9 +1,6 @@
 """The byte tables and the survivors of SSV and MSV are those of pyhmmer."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ from helpers.profiles import block_of, built, profiles, sequences_like
 from mummergpu.hmm.byte_filters import LANES, OVERFLOW, filter_by_msv, find_cells, striped_bytes
 from mummergpu.hmm.filters import ProfileFilter, gumbel_tail
 from mummergpu.hmm.options import FilterThresholds
-from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, byte_tables, length_tables
 from mummergpu.runtime.stats import Stats
@@ -20,7 +16,7 @@ from mummergpu.runtime.stats import Stats
 pyhmmer = pytest.importorskip("pyhmmer")
 
 
-def passing_msv(profile: Profile, sequences: list[Any], limit: float) -> list[int]:
+def passing_msv(profile, sequences, limit):
     """Return the sequences that pyhmmer's MSV filter lets pass."""
     optimized, statistics = profile.optimized.copy(), profile.statistics
     null = length_tables(1 << 17).null
@@ -40,7 +36,7 @@ def passing_msv(profile: Profile, sequences: list[Any], limit: float) -> list[in
     return passing
 
 
-def test_the_bytes_are_those_of_pyhmmer() -> None:
+def test_the_bytes_are_those_of_pyhmmer():
     for profile in (*profiles(), built(1), built(600)):
         tables, theirs = byte_tables(profile), profile.optimized
         registers = max(2, -(-profile.nodes // 16))
@@ -49,14 +45,14 @@ def test_the_bytes_are_those_of_pyhmmer() -> None:
         assert (tables.bias, tables.entry, BYTE_LEAVE) == (theirs.bias_b, theirs.tbm, theirs.tec)
 
 
-def test_the_steps_of_each_length_are_those_of_pyhmmer() -> None:
+def test_the_steps_of_each_length_are_those_of_pyhmmer():
     move, optimized = length_tables(1 << 17).move, built(1).optimized
     for length in (*range(1, 3000), *range(3000, 100_001, 97), 100_000):
         optimized.L = length
         assert move[length] == optimized.tjb
 
 
-def msv_bytes(profile: Profile, sequences: list[Any]) -> tuple[Any, Any]:
+def msv_bytes(profile, sequences):
     """Return the bytes with which MSV leaves the profile, and the steps there."""
     block, striped = block_of(sequences), striped_bytes(byte_tables(profile))
     lengths = length_tables(1 << 17)
@@ -72,7 +68,7 @@ def msv_bytes(profile: Profile, sequences: list[Any]) -> tuple[Any, Any]:
     return left, lengths.move[[codes.size for codes in sequences]]
 
 
-def test_the_scores_of_ssv_and_msv_are_those_of_pyhmmer() -> None:
+def test_the_scores_of_ssv_and_msv_are_those_of_pyhmmer():
     some = [*profiles(), *map(built, (1, 2, 31, 32, 33, 512, 513, 4200))]
     counts = {"SSV": 0, "MSV": 0, "overflow": 0}
     for profile in some:
@@ -94,7 +90,7 @@ def test_the_scores_of_ssv_and_msv_are_those_of_pyhmmer() -> None:
 
 
 @pytest.mark.parametrize("limit", [0.02, 1e-6])
-def test_the_survivors_of_msv_are_those_of_pyhmmer(limit: float) -> None:
+def test_the_survivors_of_msv_are_those_of_pyhmmer(limit):
     thresholds = FilterThresholds(F1=limit, F2=1.0, bias_filter=False)
     some = [*profiles(), *map(built, (1, 2, 33, 512, 513, 1100, 4200))]
     for profile in some:
@@ -103,7 +99,7 @@ def test_the_survivors_of_msv_are_those_of_pyhmmer(limit: float) -> None:
         assert found.tolist() == passing_msv(profile, sequences, limit), profile.name
 
 
-def test_the_longest_sequences_and_blocks_of_none() -> None:
+def test_the_longest_sequences_and_blocks_of_none():
     profile = built(40)
     codes = np.random.default_rng(3).integers(0, 20, 100_000).astype(np.uint8)
     thresholds = FilterThresholds(F2=1.0, bias_filter=False)
@@ -113,7 +109,7 @@ def test_the_longest_sequences_and_blocks_of_none() -> None:
     assert kept.survivors(block_of([codes[:0]]), Stats()).size == 0
 
 
-def test_without_filters_all_but_empty_sequences_pass() -> None:
+def test_without_filters_all_but_empty_sequences_pass():
     block = block_of([np.zeros(size, dtype=np.uint8) for size in (3, 0, 1)])
     kept = ProfileFilter(built(5), FilterThresholds.without_filters())
     assert kept.survivors(block, Stats()).tolist() == [0, 2]

@@ -1,9 +1,6 @@
 """ORFs are those of esl-translate, from files of all formats and from memory."""
 
-from __future__ import annotations
-
 import gzip
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,9 +16,7 @@ from mummergpu.input.bytes.reading_threads import ReadingThreads
 ALL_LETTERS = "ACGTUNRYKMSWBDHVacgtn"
 
 
-def read(
-    source: TranslatedFiles | TranslatedInMemory, threads: ReadingThreads | None = None
-) -> list[tuple[str, str, str]]:
+def read(source, threads=None):
     return [
         (
             block.name(number),
@@ -33,7 +28,7 @@ def read(
     ]
 
 
-def random_records(seed: int) -> str:
+def random_records(seed):
     random = Random(seed)
     records = []
     for number in range(120):
@@ -47,7 +42,7 @@ def random_records(seed: int) -> str:
 
 
 @pytest.mark.parametrize("block_residues", [10, 1000, 1 << 22])
-def test_orfs_are_those_of_esl_translate(block_residues: int, tmp_path: Path) -> None:
+def test_orfs_are_those_of_esl_translate(block_residues, tmp_path):
     path = tmp_path / "some.fa"
     path.write_text(random_records(block_residues))
     files = TranslatedFiles([str(path)], ProteinRules(), block_residues)
@@ -76,7 +71,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("block_residues", [1000, 1 << 22])
-def test_codes_lengths_and_strands(options: str, block_residues: int, tmp_path: Path) -> None:
+def test_codes_lengths_and_strands(options, block_residues, tmp_path):
     path = tmp_path / "some.fa"
     path.write_text(random_records(len(options)))
     found = read(TranslatedFiles([str(path)], OPTIONS[options], block_residues))
@@ -86,9 +81,7 @@ def test_codes_lengths_and_strands(options: str, block_residues: int, tmp_path: 
 
 
 @pytest.mark.parametrize("block_residues", [100_000, 1 << 22])
-def test_gaps_end_orfs_that_are_too_long(
-    block_residues: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gaps_end_orfs_that_are_too_long(block_residues, monkeypatch):
     monkeypatch.setattr(translated, "__defaults__", (block_residues,))
     random = Random(1)
     coding = ["".join(random.choices(("GCT", "GAA", "AAC"), k=n)) for n in (40, 70, 30_000, 30)]
@@ -127,7 +120,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_small_cases(word: str) -> None:
+def test_small_cases(word):
     bases, expected = WORDS[word]
     found = read(TranslatedInMemory([("a", bases)], ProteinRules()))
     kept = {name: residues for name, _, residues in found}
@@ -137,7 +130,7 @@ def test_small_cases(word: str) -> None:
     assert expected or not [name for name in kept if OrfPlace.of_name(name).frame == 1]
 
 
-def test_formats_have_the_same_orfs(tmp_path: Path) -> None:
+def test_formats_have_the_same_orfs(tmp_path):
     random = Random(7)
     reads = [(f"r{n}", random_bases(random, 150)) for n in range(40)]
     texts = {
@@ -166,7 +159,7 @@ def test_formats_have_the_same_orfs(tmp_path: Path) -> None:
     assert [row[::2] for row in read(TranslatedFiles([str(bam)], ProteinRules()))] == expected
 
 
-def test_mates_of_sam_have_names_of_their_own(tmp_path: Path) -> None:
+def test_mates_of_sam_have_names_of_their_own(tmp_path):
     path = tmp_path / "r.sam"
     rows = [(f, "AAA" * 20) for f in (77, 141)]
     text = "".join(f"t\t{flag}\t*\t0\t0\t*\t*\t0\t0\t{bases}\t*\n" for flag, bases in rows)
@@ -175,12 +168,12 @@ def test_mates_of_sam_have_names_of_their_own(tmp_path: Path) -> None:
     assert names == ["t/1:1:1-60", "t/1:4:60-1", "t/2:1:1-60", "t/2:4:60-1"]
 
 
-def test_what_is_refused_or_told(tmp_path: Path) -> None:
+def test_what_is_refused_or_told(tmp_path):
     path = tmp_path / "some.fa"
     path.write_text(">long\n" + "AAA" * 100_001 + "\n")
     with pytest.raises(InputError, match=r"an ORF of 100,001 residues.*'long:1:1-300003'"):
         read(TranslatedFiles([str(path)], ProteinRules(long_proteins="error")))
-    told: list[str] = []
+    told = []
     kept = list(TranslatedFiles([str(path)], ProteinRules()).blocks(None, told.append))
     assert [block.count for block in kept] == [4]
     count = "2 ORFs of more than 100,000 residues left out"

@@ -1,9 +1,6 @@
 """Viterbi's scores are those of HMMER's own filter, and the bias filter's nearly so."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +17,7 @@ from mummergpu.runtime.stats import Stats
 SIZES = (1, 2, 3, 4, 31, 32, 33, 600, 4200)
 
 
-def test_viterbi_scores_are_those_of_hmmer(tmp_path: Path) -> None:
+def test_viterbi_scores_are_those_of_hmmer(tmp_path):
     moves, overflows, cases = word_moves(1 << 17), 0, 0
     for profile in some_profiles(SIZES):
         hmmer = hmmer_of(profile, tmp_path)
@@ -39,7 +36,7 @@ def test_viterbi_scores_are_those_of_hmmer(tmp_path: Path) -> None:
     assert overflows and cases > 10_000
 
 
-def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path: Path) -> None:
+def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path):
     for profile in some_profiles(SIZES):
         if profile.composition is None:
             continue
@@ -55,7 +52,7 @@ def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path: Path
         assert (margins[short] < 0.02).all()
 
 
-def log_of_chances(bias: BiasFilter, codes: np.ndarray) -> float:
+def log_of_chances(bias, codes):
     """Return what the two states have after a sequence, one residue after the other."""
     leave, remain = np.log(bias.steps)
     stay, move = math.log(codes.size / (codes.size + 1)), -math.log(codes.size + 1)
@@ -69,7 +66,7 @@ def log_of_chances(bias: BiasFilter, codes: np.ndarray) -> float:
     return float(np.logaddexp(plain, biased))
 
 
-def test_bias_scores_of_pairs_side_by_side() -> None:
+def test_bias_scores_of_pairs_side_by_side():
     """Those of several profiles, of short sequences beside long ones, and of sums to be scaled."""
     random = np.random.default_rng(5)
     filters = [BiasFilter(one.composition, one.nodes) for one in map(built, (3, 90, 600))]
@@ -98,7 +95,7 @@ def test_bias_scores_of_pairs_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("limit", [1e-3, 1e-8])
-def test_what_passes_hmmers_viterbi_survives(tmp_path: Path, limit: float) -> None:
+def test_what_passes_hmmers_viterbi_survives(tmp_path, limit):
     thresholds = FilterThresholds(F1=0.999, F2=limit)
     for profile in some_profiles(SIZES):
         if profile.composition is None:

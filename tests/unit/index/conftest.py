@@ -1,16 +1,13 @@
 """A reference of which index files are built."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pytest
 from helpers.sequences import random_bases
 
 
 @pytest.fixture(scope="module")
-def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fasta(tmp_path_factory):
     """Records of all kinds: repeats, unknown bases, nothing at all, a name of many bytes."""
     made = random.Random(4)
     repeat = random_bases(made, 60)

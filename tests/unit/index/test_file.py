@@ -9,7 +9,6 @@ import subprocess
 import sys
 import zlib
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,15 +48,15 @@ KINDS = [SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, EVERY_POLICY]
 
 
 @pytest.fixture(autouse=True)
-def _bases_beside_of_small_references(monkeypatch: pytest.MonkeyPatch) -> None:
+def _bases_beside_of_small_references(monkeypatch):
     monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 0)
 
 
-def arrays_of(record: Any) -> dict[str, Any]:
+def arrays_of(record):
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
-def assert_same(one: Any, other: Any) -> None:
+def assert_same(one, other):
     """Compare two records by their fields, and arrays by type, shape and content."""
     for name, value in arrays_of(one).items():
         loaded = getattr(other, name)
@@ -73,19 +72,19 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("told", KINDS)
-def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path: Path) -> None:
+def test_what_is_written_comes_back(told, fasta, tmp_path):
     index = IndexFile(str(index_of(fasta, tmp_path, **told)))
     reference = read_reference(str(fasta))
     assert_same(reference, index.reference)
     assert index.reference.path == index.path
     assert index.header.digest == digest_of(reference) == digest_of(index.reference)
     assert (len(index.pages) > 2) == (told.get("page_size") is not None)
-    counted: list[None] = []
+    counted = []
     loaded = load_pages(index, lambda: counted.append(None))
     assert len(counted) == len(index.pages)
     if told["search"] == "kmer":
         sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
-        built: Any = build_kmer_pages(reference, index.pages, sampling, with_bases_beside=True)
+        built = build_kmer_pages(reference, index.pages, sampling, with_bases_beside=True)
         for one, other in zip(built, loaded, strict=True):
             assert isinstance(other, KmerPage)
             assert_same(one, replace(other, table=one.table))
@@ -102,9 +101,7 @@ def test_what_is_written_comes_back(told: dict[str, Any], fasta: Path, tmp_path:
 
 
 @pytest.mark.parametrize("told", KINDS)
-def test_sections_begin_on_pages_of_memory(
-    told: dict[str, Any], fasta: Path, tmp_path: Path
-) -> None:
+def test_sections_begin_on_pages_of_memory(told, fasta, tmp_path):
     index = IndexFile(str(index_of(fasta, tmp_path, **told)))
     assert all(section.offset % 4096 == 0 for section in index.header.sections)
     assert index.byte_count == os.path.getsize(index.path)
@@ -112,7 +109,7 @@ def test_sections_begin_on_pages_of_memory(
     assert index.damaged_sections() == []
 
 
-def test_a_table_without_kmers_comes_back(tmp_path: Path) -> None:
+def test_a_table_without_kmers_comes_back(tmp_path):
     """A part of unknown bases alone has an empty list of positions."""
     path = tmp_path / "n.fa"
     path.write_text(">n\n" + "N" * 900 + "ACGTTGCATCGATCGGATCA\n")
@@ -124,7 +121,7 @@ def test_a_table_without_kmers_comes_back(tmp_path: Path) -> None:
     assert index.damaged_sections() == []
 
 
-def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Path) -> None:
+def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta, tmp_path):
     text = fasta.read_bytes().split(b"\n")[1][100:200]
     block = QueryBlock(
         0,
@@ -134,13 +131,13 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
         np.array([0, 1]),
     )
     reference = read_reference(str(fasta))
-    compiled: Any = (kmer_kernel, match_kernel, print_kernel)
+    compiled = (kmer_kernel, match_kernel, print_kernel)
     backend: Any
     for told, backend in ((SAMPLED, KmerCpuBackend), (TREE, TreeCpuBackend)):
         index = IndexFile(str(index_of(fasta, tmp_path, **told)))
         if told is SAMPLED:
             sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
-            built: Any = build_kmer_pages(reference, index.pages, sampling)
+            built = build_kmer_pages(reference, index.pages, sampling)
         else:
             built = [build_page(reference, index.pages[0], index.layout, Stats())]
         found = []
@@ -154,7 +151,7 @@ def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta: Path, tmp_path: Pat
         assert signatures[0] == signatures[1]
 
 
-def test_the_digest_is_of_the_sequences_and_names(fasta: Path) -> None:
+def test_the_digest_is_of_the_sequences_and_names(fasta):
     reference = read_reference(str(fasta))
     codes = reference.codes.copy()
     codes[17] ^= 1
@@ -171,7 +168,7 @@ def test_the_digest_is_of_the_sequences_and_names(fasta: Path) -> None:
     assert digest_of(replace(reference, path="other.fa")) == digest_of(reference)
 
 
-def test_the_digest_takes_the_codes_in_pieces(fasta: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_digest_takes_the_codes_in_pieces(fasta, monkeypatch):
     monkeypatch.setattr(index_format, "PIECE_BYTES", 100)
     reference = read_reference(str(fasta))
     codes = reference.codes.copy()
@@ -182,14 +179,12 @@ def test_the_digest_takes_the_codes_in_pieces(fasta: Path, monkeypatch: pytest.M
     assert checksum_of(codes) == zlib.crc32(codes.tobytes())
 
 
-def plan(path: Path, max_device_bytes: int | None = None, **told: Any) -> Any:
+def plan(path, max_device_bytes=None, **told):
     index = IndexFile(str(path))
     return plan_index(index, index_options(index.header.search, **told), 2, max_device_bytes)
 
 
-def test_all_pages_are_one_group_if_there_is_room(
-    fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_pages_are_one_group_if_there_is_room(fasta, tmp_path, monkeypatch):
     path = index_of(fasta, tmp_path, **SAMPLED_PAGES)
     count = len(IndexFile(str(path)).pages)
     largest = max(IndexFile(str(path)).page_bytes(number) for number in range(count))
@@ -202,9 +197,7 @@ def test_all_pages_are_one_group_if_there_is_room(
     assert [len(group) for group in plan(path).groups] == [1] * count
 
 
-def test_the_bases_beside_positions_are_read_where_they_help_and_fit(
-    fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bases_beside_positions_are_read_where_they_help_and_fit(fasta, tmp_path, monkeypatch):
     """A device, a limit that only the rest fits, a small reference and a small index do without."""
     monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 1 << 26)
     index = IndexFile(str(index_of(fasta, tmp_path, **SAMPLED_PAGES)))
@@ -229,7 +222,7 @@ def test_the_bases_beside_positions_are_read_where_they_help_and_fit(
     assert all(small.table(page).bases_beside.size == 0 for page in small.pages)
 
 
-def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> None:
+def test_tables_serve_lengths_from_the_kmers_on(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **SAMPLED)
     header = IndexFile(str(path)).header
     length = header.sampling.shortest_match
@@ -240,7 +233,7 @@ def test_tables_serve_lengths_from_the_kmers_on(fasta: Path, tmp_path: Path) -> 
         plan(path, minimum_length=length - 1)
 
 
-def test_trees_are_searched_for_what_their_pages_overlap_for(fasta: Path, tmp_path: Path) -> None:
+def test_trees_are_searched_for_what_their_pages_overlap_for(fasta, tmp_path):
     pages, page = (
         index_of(fasta, tmp_path, name, **told)
         for name, told in (("pages.mgi", TREE_PAGES), ("page.mgi", TREE))
@@ -253,7 +246,7 @@ def test_trees_are_searched_for_what_their_pages_overlap_for(fasta: Path, tmp_pa
     assert told == lengths
 
 
-def test_options_that_an_index_cannot_serve_are_refused(fasta: Path, tmp_path: Path) -> None:
+def test_options_that_an_index_cannot_serve_are_refused(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **TREE_PAGES)
     index = IndexFile(str(path))
     plan_index(index, index_options("tree", policy=Policy.from_code("QRTn")), 2)
@@ -268,10 +261,8 @@ class _StoppedError(Exception):
 
 
 @pytest.mark.parametrize("step", ["build_kmer_table", "digest_of", "start_of"])
-def test_a_build_that_fails_leaves_nothing(
-    step: str, fasta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> None:
+def test_a_build_that_fails_leaves_nothing(step, fasta, tmp_path, monkeypatch):
+    def fail(*_):
         raise _StoppedError
 
     places = {"build_kmer_table": kmer_table, "digest_of": indexing, "start_of": writer}
@@ -283,7 +274,7 @@ def test_a_build_that_fails_leaves_nothing(
     assert (tmp_path / "ref.mgi").read_text() == "older"
 
 
-def test_what_a_killed_build_leaves_is_no_index(fasta: Path, tmp_path: Path) -> None:
+def test_what_a_killed_build_leaves_is_no_index(fasta, tmp_path):
     program = (
         "import sys, time\n"
         "from mummergpu.pipeline import build_index as indexing\n"
@@ -308,7 +299,7 @@ def test_what_a_killed_build_leaves_is_no_index(fasta: Path, tmp_path: Path) -> 
             read(str(tmp_path / left))
 
 
-def test_an_open_index_outlives_its_name(fasta: Path, tmp_path: Path) -> None:
+def test_an_open_index_outlives_its_name(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **SAMPLED)
     index = IndexFile(str(path))
     before = index.reference.codes.copy()

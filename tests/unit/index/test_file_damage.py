@@ -1,12 +1,7 @@
 """Damage to index files is told: bytes that changed, ends that lack, parts that do not fit."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +12,13 @@ from helpers.sequences import write_fasta
 
 from mummergpu.errors import InputError
 from mummergpu.index.file import RECORD_SECTIONS, IndexFile
-from mummergpu.index.format import IndexHeader, PageEntry, checksum_of, start_of
+from mummergpu.index.format import PageEntry, checksum_of, start_of
 from mummergpu.pipeline.build_index import make_index
 from mummergpu.pipeline.context import RunContext
 
 
 @pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES, WIDE_PAGES])
-def test_damage_in_each_section_is_found(told: dict[str, Any], fasta: Path, tmp_path: Path) -> None:
+def test_damage_in_each_section_is_found(told, fasta, tmp_path):
     path = index_of(fasta, tmp_path, **told)
     data = path.read_bytes()
     for section in IndexFile(str(path)).header.sections:
@@ -40,9 +35,7 @@ def test_damage_in_each_section_is_found(told: dict[str, Any], fasta: Path, tmp_
 
 @pytest.mark.parametrize("told", [SAMPLED, TREE])
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.5, 0.99, 1.0])
-def test_a_truncated_index_is_refused(
-    told: dict[str, Any], part: float, fasta: Path, tmp_path: Path
-) -> None:
+def test_a_truncated_index_is_refused(told, part, fasta, tmp_path):
     path = index_of(fasta, tmp_path, **told)
     size = path.stat().st_size
     os.truncate(path, max(5, int(part * size) - 1))
@@ -50,7 +43,7 @@ def test_a_truncated_index_is_refused(
         IndexFile(str(path))
 
 
-def test_a_change_of_any_byte_of_the_records_is_told(fasta: Path, tmp_path: Path) -> None:
+def test_a_change_of_any_byte_of_the_records_is_told(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **SAMPLED)
     sections = [one for one in IndexFile(str(path)).header.sections if one.name in RECORD_SECTIONS]
     places = [one.offset + byte for one in sections for byte in range(one.byte_count)]
@@ -66,9 +59,7 @@ def test_a_change_of_any_byte_of_the_records_is_told(fasta: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES])
-def test_an_index_that_ends_at_a_border_of_blocks_is_refused(
-    told: dict[str, Any], fasta: Path, tmp_path: Path
-) -> None:
+def test_an_index_that_ends_at_a_border_of_blocks_is_refused(told, fasta, tmp_path):
     path = index_of(fasta, tmp_path, **told)
     size = path.stat().st_size
     # From the last border to the first: what is cut off does not come back.
@@ -78,12 +69,12 @@ def test_an_index_that_ends_at_a_border_of_blocks_is_refused(
             IndexFile(str(path))
 
 
-def test_a_missing_index_is_named(tmp_path: Path) -> None:
+def test_a_missing_index_is_named(tmp_path):
     with pytest.raises(InputError, match=r"none\.mgi: no such file"):
         IndexFile(str(tmp_path / "none.mgi"))
 
 
-def rewritten(path: Path, change: Callable[[IndexHeader], IndexHeader]) -> Path:
+def rewritten(path, change):
     """Give a file another header, with the hash that belongs to it."""
     header = IndexFile(str(path)).header
     text = change(header).as_json()
@@ -93,8 +84,8 @@ def rewritten(path: Path, change: Callable[[IndexHeader], IndexHeader]) -> Path:
     return path
 
 
-def without(name: str) -> Callable[[IndexHeader], IndexHeader]:
-    def change(header: IndexHeader) -> IndexHeader:
+def without(name):
+    def change(header):
         kept = tuple(section for section in header.sections if section.name != name)
         assert len(kept) == len(header.sections) - 1
         return replace(header, sections=kept)
@@ -102,8 +93,8 @@ def without(name: str) -> Callable[[IndexHeader], IndexHeader]:
     return change
 
 
-def with_section(name: str, **changes: Any) -> Callable[[IndexHeader], IndexHeader]:
-    def change(header: IndexHeader) -> IndexHeader:
+def with_section(name, **changes):
+    def change(header):
         sections = [
             replace(section, **changes) if section.name == name else section
             for section in header.sections
@@ -113,8 +104,8 @@ def with_section(name: str, **changes: Any) -> Callable[[IndexHeader], IndexHead
     return change
 
 
-def with_page(number: int, **changes: int) -> Callable[[IndexHeader], IndexHeader]:
-    def change(header: IndexHeader) -> IndexHeader:
+def with_page(number, **changes):
+    def change(header):
         pages = list(header.pages)
         pages[number] = replace(pages[number], **changes)
         return replace(header, pages=tuple(pages))
@@ -122,7 +113,7 @@ def with_page(number: int, **changes: int) -> Callable[[IndexHeader], IndexHeade
     return change
 
 
-def with_fields(**changes: Any) -> Callable[[IndexHeader], IndexHeader]:
+def with_fields(**changes):
     return lambda header: replace(header, **changes)
 
 
@@ -170,9 +161,7 @@ OF_TREES = [
 
 
 @pytest.mark.parametrize("kind", ["kmer", "tree"])
-def test_parts_that_do_not_fit_each_other_are_refused(
-    kind: str, fasta: Path, tmp_path: Path
-) -> None:
+def test_parts_that_do_not_fit_each_other_are_refused(kind, fasta, tmp_path):
     told = SAMPLED_PAGES if kind == "kmer" else TREE_PAGES
     sound = index_of(fasta, tmp_path, **told).read_bytes()
     path = tmp_path / "changed.mgi"
@@ -187,7 +176,7 @@ def test_parts_that_do_not_fit_each_other_are_refused(
     assert IndexFile(str(path)).header.program == "another"
 
 
-def test_circular_records_that_are_not_those_of_the_tables_are_refused(tmp_path: Path) -> None:
+def test_circular_records_that_are_not_those_of_the_tables_are_refused(tmp_path):
     write_fasta(tmp_path / "c.fa", {"a": "ACGGTCA" * 400, "b": "CATTG" * 500, "c": "ACGTC"})
     path = tmp_path / "c.mgi"
     options = build_options(str(tmp_path / "c.fa"), str(path), search="kmer")
@@ -208,7 +197,7 @@ def test_circular_records_that_are_not_those_of_the_tables_are_refused(tmp_path:
             IndexFile(str(path))
 
 
-def test_offsets_end_where_positions_do(fasta: Path, tmp_path: Path) -> None:
+def test_offsets_end_where_positions_do(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **SAMPLED)
     section = {one.name: one for one in IndexFile(str(path)).header.sections}["0.offsets"]
     with open(path, "r+b") as file:
@@ -219,7 +208,7 @@ def test_offsets_end_where_positions_do(fasta: Path, tmp_path: Path) -> None:
         load_pages(index)
 
 
-def test_the_margins_are_breaks(fasta: Path, tmp_path: Path) -> None:
+def test_the_margins_are_breaks(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **SAMPLED)
     section = {one.name: one for one in IndexFile(str(path)).header.sections}["reference"]
     for at in (section.offset, section.offset + section.byte_count - 1):

@@ -1,12 +1,8 @@
 """The start and the header of an index file: read as written, refused when anything differs."""
 
-from __future__ import annotations
-
 import os
 import struct
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -51,7 +47,7 @@ HEADER = IndexHeader(
 END = 2 * ALIGNMENT + 100
 
 
-def file_of(header: IndexHeader | bytes, folder: Path) -> Path:
+def file_of(header, folder):
     """Write a file with a header and nothing in its sections."""
     text = header if isinstance(header, bytes) else header.as_json()
     path = folder / "one.mgi"
@@ -59,12 +55,12 @@ def file_of(header: IndexHeader | bytes, folder: Path) -> Path:
     return path
 
 
-def header_of(path: Path) -> IndexHeader:
+def header_of(path):
     with open(path, "rb", buffering=0) as file:
         return read_header(file, str(path))
 
 
-def refused(path: Path) -> str:
+def refused(path):
     """Return why a file is refused; the message begins with its name."""
     with pytest.raises(InputError) as caught:
         header_of(path)
@@ -74,17 +70,17 @@ def refused(path: Path) -> str:
 
 
 @pytest.fixture
-def whole(tmp_path: Path) -> Path:
+def whole(tmp_path):
     return file_of(HEADER, tmp_path)
 
 
-def test_a_header_is_read_as_it_was_written(whole: Path) -> None:
+def test_a_header_is_read_as_it_was_written(whole):
     assert header_of(whole) == HEADER
     assert is_index(str(whole))
     assert len(start_of(b"", START_BYTES)) == START_BYTES
 
 
-def test_every_bit_of_the_start_counts(whole: Path) -> None:
+def test_every_bit_of_the_start_counts(whole):
     data = whole.read_bytes()
     assert data[USED_BYTES:START_BYTES] == bytes(START_BYTES - USED_BYTES)
     for bit in range(8 * USED_BYTES):
@@ -94,7 +90,7 @@ def test_every_bit_of_the_start_counts(whole: Path) -> None:
         refused(whole)
 
 
-def test_every_byte_of_the_header_counts(whole: Path) -> None:
+def test_every_byte_of_the_header_counts(whole):
     data = whole.read_bytes()
     for at in range(END, len(data)):
         whole.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
@@ -121,34 +117,32 @@ def test_every_byte_of_the_header_counts(whole: Path) -> None:
         (40, bytes(32), "the header of the index is damaged"),
     ],
 )
-def test_what_is_wrong_with_the_start_is_told(
-    whole: Path, offset: int, field: bytes, message: str
-) -> None:
+def test_what_is_wrong_with_the_start_is_told(whole, offset, field, message):
     data = whole.read_bytes()
     whole.write_bytes(data[:offset] + field + data[offset + len(field) :])
     assert refused(whole).startswith(message)
 
 
 @pytest.mark.parametrize("size", [8, 11, 12, 40, 71, 72, 4095, 4096, END - 1, END, END + 5, -1])
-def test_a_truncated_file_is_refused(whole: Path, size: int) -> None:
+def test_a_truncated_file_is_refused(whole, size):
     whole.write_bytes(whole.read_bytes()[:size])
     assert refused(whole).startswith("the index is truncated: it has ")
     assert is_index(str(whole))
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])
-def test_what_has_no_magic_is_no_index(whole: Path, size: int) -> None:
+def test_what_has_no_magic_is_no_index(whole, size):
     whole.write_bytes(MAGIC[:size])
     assert refused(whole) == "not an index of mummergpu"
     assert not is_index(str(whole))
 
 
-def test_a_longer_file_is_refused(whole: Path) -> None:
+def test_a_longer_file_is_refused(whole):
     whole.write_bytes(whole.read_bytes() + b"\0")
     assert refused(whole).startswith("the index is damaged: it has ")
 
 
-def test_other_files_are_no_index(tmp_path: Path) -> None:
+def test_other_files_are_no_index(tmp_path):
     (tmp_path / "r.fa").write_bytes(b">r\nACGT\n")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -173,7 +167,7 @@ def test_other_files_are_no_index(tmp_path: Path) -> None:
         HEADER.as_json().replace(b'"end":8', b'"end":8.0'),
     ],
 )
-def test_a_header_that_makes_no_sense_is_refused(text: bytes, tmp_path: Path) -> None:
+def test_a_header_that_makes_no_sense_is_refused(text, tmp_path):
     message = refused(file_of(text, tmp_path))
     assert message.startswith("the header of the index makes no sense (not a header: ")
 
@@ -190,9 +184,7 @@ def test_a_header_that_makes_no_sense_is_refused(text: bytes, tmp_path: Path) ->
         {"count": 1 << 62},
     ],
 )
-def test_sections_stay_inside_their_part_of_the_file(
-    changes: dict[str, Any], tmp_path: Path
-) -> None:
+def test_sections_stay_inside_their_part_of_the_file(changes, tmp_path):
     sections = (HEADER.sections[0], replace(HEADER.sections[1], **changes))
     message = refused(file_of(replace(HEADER, sections=sections), tmp_path))
     assert message.startswith("the header of the index makes no sense (")

@@ -1,9 +1,6 @@
 """The tables of an index, as they are loaded for a search."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +8,6 @@ import pytest
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerPage
 from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.input.reference import read_reference
@@ -23,13 +19,13 @@ MINIMUM_LENGTH = 20
 
 
 @pytest.fixture(scope="module")
-def satellite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def satellite(tmp_path_factory):
     path = tmp_path_factory.mktemp("satellite") / "ref.fa"
     path.write_text(f">satellite\n{'AC' * 40_000}\n")
     return path
 
 
-def load(path: Path, query_bases: int) -> KmerPage:
+def load(path, query_bases):
     index = KmerIndex.plan(
         read_reference(str(path)),
         KmerOptions(sampling=KmerSampling(10)),
@@ -42,7 +38,7 @@ def load(path: Path, query_bases: int) -> KmerPage:
     return page
 
 
-def test_long_lists_are_sorted_only_for_enough_queries(satellite: Path) -> None:
+def test_long_lists_are_sorted_only_for_enough_queries(satellite):
     few, many = load(satellite, 100), load(satellite, 10**6)
     assert few.table.ordered_bases == 0 < many.table.ordered_bases
     for page, ascends in ((few, True), (many, False)):
@@ -53,7 +49,7 @@ def test_long_lists_are_sorted_only_for_enough_queries(satellite: Path) -> None:
         assert bool(np.all(np.diff(positions.astype(np.int64)) > 0)) == ascends
 
 
-def test_an_index_that_outlives_a_run_serves_reads_of_satellites(satellite: Path) -> None:
+def test_an_index_that_outlives_a_run_serves_reads_of_satellites(satellite):
     """Long lists are sorted as those of an index file, for `Index.map`."""
     options = IndexOptions(MINIMUM_LENGTH, KmerOptions(sampling=KmerSampling(10)), None)
     index = plan_storable_index(read_reference(str(satellite)), options, 1)

@@ -1,7 +1,5 @@
 """The estimate of how alike the k-mers of a reference are, beside a count of all of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 
@@ -16,7 +14,6 @@ from mummergpu.index.kmer_index import kmer_likeness
 from mummergpu.index.kmer_plan import (
     DEVICE_COSTS,
     PROCESSOR_COSTS,
-    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -29,7 +26,7 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 Codes = npt.NDArray[np.uint8]
 
 
-def counted(codes: Codes, length: int) -> float:
+def counted(codes, length):
     """The share of equal ones among the pairs of windows, by their last bases."""
     longest = MAXIMUM_KMER_LENGTH
     windows = [
@@ -42,7 +39,7 @@ def counted(codes: Codes, length: int) -> float:
     return sum(count * (count - 1) for count in counts.values()) / pairs
 
 
-def genome(seed: int, bases: int, repeats: int, weights: tuple[float, ...] = (0.25,) * 4) -> Codes:
+def genome(seed, bases, repeats, weights=(0.25,) * 4):
     """A random sequence with copies of one part of it."""
     random = np.random.default_rng(seed)
     codes = random.choice(4, bases, p=weights).astype(np.uint8)
@@ -54,7 +51,7 @@ def genome(seed: int, bases: int, repeats: int, weights: tuple[float, ...] = (0.
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(0, 4), min_size=16, max_size=400), st.integers(1, 4))
-def test_a_short_sequence_is_counted_whole(letters: list[int], times: int) -> None:
+def test_a_short_sequence_is_counted_whole(letters, times):
     codes = np.array(letters * times, dtype=np.uint8)
     codes[codes == 4] = BREAK
     found = kmer_likeness(with_margins(codes))
@@ -66,7 +63,7 @@ def test_a_short_sequence_is_counted_whole(letters: list[int], times: int) -> No
     assert found == pytest.approx(expected)
 
 
-def test_a_sample_is_near_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_is_near_the_count(monkeypatch):
     codes = genome(3, 60_000, 60, (0.35, 0.15, 0.15, 0.35))
     whole = kmer_likeness(with_margins(codes))
     monkeypatch.setattr(module, "SAMPLE", 12_000)
@@ -75,22 +72,20 @@ def test_a_sample_is_near_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == pytest.approx(whole, rel=0.25)
 
 
-def test_a_random_sequence_is_alike_by_chance() -> None:
+def test_a_random_sequence_is_alike_by_chance():
     found = kmer_likeness(with_margins(genome(4, 100_000, 0)))
     assert found[:8] == pytest.approx([4.0**-length for length in range(1, 9)], rel=0.05)
 
 
 @pytest.mark.parametrize("size", [0, 1, 14, 15])
-def test_nothing_is_known_of_too_short_a_sequence(size: int) -> None:
+def test_nothing_is_known_of_too_short_a_sequence(size):
     assert kmer_likeness(with_margins(np.zeros(size, dtype=np.uint8))) == ()
 
 
 @pytest.mark.parametrize(
     ("costs", "query_bases"), [(PROCESSOR_COSTS, 3 * 10**7), (DEVICE_COSTS, 10**8)]
 )
-def test_crowded_kmers_cost_more_and_longer_ones_are_chosen(
-    costs: KmerCosts, query_bases: int
-) -> None:
+def test_crowded_kmers_cost_more_and_longer_ones_are_chosen(costs, query_bases):
     job = KmerJob(20_000_000, 30, query_bases)
     by_chance = tuple(4.0**-length for length in range(1, MAXIMUM_KMER_LENGTH + 1))
     # As human chromosomes have it.

@@ -1,9 +1,6 @@
 """Long lists are sorted by the bases before each position; short lists stay as they are."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ from mummergpu.sequence.codes import BREAK, with_margins
 CODES = np.array([0, 1] * 60 + [BREAK, 2] + [0, 1] * 60 + [3] * 70 + [0, 1] * 9, dtype=np.uint8)
 
 
-def page_of(codes: Any, begin: int, length: int, step: int = 1) -> KmerPage:
+def page_of(codes, begin, length, step=1):
     padded = with_margins(np.asarray(codes, dtype=np.uint8))
     table = build_kmer_table(
         padded, begin, len(codes), KmerSampling(length, step), with_bases_beside=True
@@ -29,13 +26,13 @@ def page_of(codes: Any, begin: int, length: int, step: int = 1) -> KmerPage:
     return KmerPage(Page(2, begin, len(codes), len(codes)), table, padded, "r.mgi")
 
 
-def ordered(page: KmerPage, longest: int, period: int, spread: Any = map) -> KmerPage:
+def ordered(page, longest, period, spread=map):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kmer_order, "MAX_UNSORTED_OCCURRENCES", longest)
         return order_long_lists(page, period, spread)
 
 
-def lists_in(page: KmerPage) -> list[list[int]]:
+def lists_in(page):
     table = page.table
     return [
         table.positions[table.offsets[kmer] : table.offsets[kmer + 1]].tolist()
@@ -43,25 +40,25 @@ def lists_in(page: KmerPage) -> list[list[int]]:
     ]
 
 
-def bases_before(page: KmerPage, position: int, count: int) -> list[int]:
+def bases_before(page, position, count):
     """The nearest base first; what lies before the reference are breaks."""
     codes = page.joined_reference[: page.page.begin + position][::-1][:count].tolist()
     return [*codes, *[BREAK] * (count - len(codes))]
 
 
-def bases_behind(page: KmerPage, position: int, length: int) -> list[int]:
+def bases_behind(page, position, length):
     """The four bases behind a k-mer, the last one first; behind the reference are breaks."""
     begin = page.page.begin + position + length
     codes = page.joined_reference[begin : begin + 4].tolist()
     return [*codes, *[BREAK] * (4 - len(codes))][::-1]
 
 
-def as_byte(bases: list[int]) -> int:
+def as_byte(bases):
     """Four bases, of which the first one counts most; breaks count as A."""
     return sum(base % 4 << 2 * place for place, base in zip((3, 2, 1, 0), bases, strict=True))
 
 
-def check(codes: Any, begin: int, length: int, step: int, longest: int, period: int) -> int:
+def check(codes, begin, length, step, longest, period):
     """Sort a page's lists and hold them to the definition; return how many were sorted."""
     page = page_of(codes, begin, length, step)
     before = lists_in(page)
@@ -98,24 +95,24 @@ def check(codes: Any, begin: int, length: int, step: int, longest: int, period: 
     data=st.data(),
 )
 def test_lists_are_sorted_by_the_bases_before_each_position(
-    codes: list[int], length: int, step: int, longest: int, period: int, data: st.DataObject
-) -> None:
+    codes, length, step, longest, period, data
+):
     begin = data.draw(st.integers(0, len(codes)), "begin")
     check(codes, begin, length, step, longest, period)
 
 
 @pytest.mark.parametrize("period", [1, 4, 5, 63, 64, 65, 100, MAX_ORDERED_BASES])
 @pytest.mark.parametrize("begin", [0, 7])
-def test_bases_before_the_reference_are_breaks(begin: int, period: int) -> None:
+def test_bases_before_the_reference_are_breaks(begin, period):
     assert check(CODES, begin, 3, 1, 20, period) == 3
 
 
-def test_lists_are_not_sorted_for_a_very_long_period() -> None:
+def test_lists_are_not_sorted_for_a_very_long_period():
     page = page_of(CODES, 0, 3)
     assert ordered(page, 20, MAX_ORDERED_BASES + 1) is page
 
 
-def test_threads_sort_the_same_lists() -> None:
+def test_threads_sort_the_same_lists():
     codes = np.random.default_rng(5).integers(0, 4, 30_000)
     one = ordered(page_of(codes, 11, 5), 30, 9)
     with ThreadPoolExecutor(4) as pool:
@@ -125,7 +122,7 @@ def test_threads_sort_the_same_lists() -> None:
 
 
 @pytest.mark.parametrize("damage", ["a position", "an offset"])
-def test_what_is_outside_is_an_error(damage: str) -> None:
+def test_what_is_outside_is_an_error(damage):
     page = page_of(CODES, 0, 3)
     if damage == "a position":
         page.table.positions[page.table.offsets[0b000100]] = CODES.size - 2
@@ -135,7 +132,7 @@ def test_what_is_outside_is_an_error(damage: str) -> None:
         ordered(page, 20, 5)
 
 
-def test_sorted_lists_stay_as_they_are() -> None:
+def test_sorted_lists_stay_as_they_are():
     """A system may keep what was written to the arrays of an index file, and load them again."""
     once = ordered(page_of(CODES, 0, 2), 3, 7)
     lists = lists_in(once)

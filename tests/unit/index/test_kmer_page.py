@@ -1,7 +1,5 @@
 """The tables of several parts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -11,7 +9,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.runtime.stats import Stats
 
 
-def test_each_page_gets_a_table_of_its_own_and_all_share_the_reference() -> None:
+def test_each_page_gets_a_table_of_its_own_and_all_share_the_reference():
     codes = np.random.default_rng(1).integers(0, 5, 1000).astype(np.uint8)
     reference = Reference("made.fa", codes, np.array([0]), np.array([1000]), (b"r",))
     pages = plan_pages(1000, 300, 0)

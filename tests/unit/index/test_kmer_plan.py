@@ -1,7 +1,5 @@
 """The choice of a table by its expected cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -17,7 +15,6 @@ from mummergpu.index.kmer_plan import (
     PROCESSOR_COSTS,
     SLOWDOWN_FOR_MEMORY,
     SMALLER_IF_WITHIN,
-    KmerCosts,
     KmerJob,
     choose_sampling,
     expected_cost,
@@ -40,9 +37,7 @@ some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
 
 @settings(deadline=None, max_examples=40)
 @given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36))
-def test_a_choice_serves_the_length_and_fits_if_any_does(
-    job: KmerJob, costs: object, max_bytes: int
-) -> None:
+def test_a_choice_serves_the_length_and_fits_if_any_does(job, costs, max_bytes):
     sampling = choose_sampling(job, max_bytes, costs)  # type: ignore[arg-type]
     assert 1 <= sampling.kmer_length <= MAXIMUM_KMER_LENGTH
     assert sampling.shortest_match <= job.minimum_length
@@ -51,9 +46,7 @@ def test_a_choice_serves_the_length_and_fits_if_any_does(
     assert size <= max(max_bytes, smallest.table_bytes(job.bases))
 
 
-def choice_among_all(
-    job: KmerJob, max_bytes: int, costs: KmerCosts, slowdown: float
-) -> KmerSampling:
+def choice_among_all(job, max_bytes, costs, slowdown):
     """The choice if the cost of every table is looked at."""
     every = [
         KmerSampling(length, step)
@@ -71,16 +64,14 @@ def choice_among_all(
 
 @settings(deadline=None, max_examples=100)
 @given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
-def test_tables_that_are_left_out_would_not_be_chosen(
-    job: KmerJob, costs: KmerCosts, max_bytes: int, slowdown: float
-) -> None:
+def test_tables_that_are_left_out_would_not_be_chosen(job, costs, max_bytes, slowdown):
     expected = choice_among_all(job, max_bytes, costs, slowdown)
     assert choose_sampling(job, max_bytes, costs, slowdown) == expected
 
 
 @settings(deadline=None, max_examples=40)
 @given(job=jobs, length=st.integers(1, MAXIMUM_KMER_LENGTH), step=st.integers(1, 60))
-def test_no_other_table_is_much_cheaper(job: KmerJob, length: int, step: int) -> None:
+def test_no_other_table_is_much_cheaper(job, length, step):
     other = KmerSampling(length, step)
     if other.shortest_match > job.minimum_length:
         return
@@ -90,7 +81,7 @@ def test_no_other_table_is_much_cheaper(job: KmerJob, length: int, step: int) ->
 
 @settings(deadline=None, max_examples=30)
 @given(job=jobs, slowdown=st.floats(1.1, 10))
-def test_a_table_that_may_be_slower_is_no_larger(job: KmerJob, slowdown: float) -> None:
+def test_a_table_that_may_be_slower_is_no_larger(job, slowdown):
     fast = choose_sampling(job, PLENTY)
     small = choose_sampling(job, PLENTY, slowdown=slowdown)
     assert small.table_bytes(job.bases) <= fast.table_bytes(job.bases)
@@ -98,7 +89,7 @@ def test_a_table_that_may_be_slower_is_no_larger(job: KmerJob, slowdown: float) 
     assert cost <= bound or slowdown < SMALLER_IF_WITHIN
 
 
-def test_one_search_of_a_genome_samples_both_sides() -> None:
+def test_one_search_of_a_genome_samples_both_sides():
     genome = KmerJob(100_000_000, 100, 200_000_000)
     sampling = choose_sampling(genome, PLENTY)
     assert sampling.reference_step > 1 and sampling.query_step(100) > 1
@@ -112,7 +103,7 @@ def test_one_search_of_a_genome_samples_both_sides() -> None:
     assert on_device.table_bytes(genome.bases) < sampling.table_bytes(genome.bases)
 
 
-def test_picked_kmers_take_fewer_lookups_and_somewhat_more_memory() -> None:
+def test_picked_kmers_take_fewer_lookups_and_somewhat_more_memory():
     """As in an index of a human genome."""
     job = KmerJob(3_100_000_000, 20, 10**10, is_kept=True)
     steps = choose_sampling(job, max_table_bytes(job.bases, is_kept=True))
@@ -129,7 +120,7 @@ def test_picked_kmers_take_fewer_lookups_and_somewhat_more_memory() -> None:
         assert picked_instead(other) == other
 
 
-def test_more_steps_cost_more() -> None:
+def test_more_steps_cost_more():
     job = KmerJob(10_000_000, 50, 10**9)
     sampling = KmerSampling(12, 3)
     cost = expected_cost(job, sampling)
@@ -142,7 +133,7 @@ def test_more_steps_cost_more() -> None:
     assert expected_cost(job, KmerSampling(11, 3)).search > cost.search
 
 
-def test_the_bounds_of_tables() -> None:
+def test_the_bounds_of_tables():
     assert max_table_bytes(1000) == MIN_PASSING_BYTES
     assert max_table_bytes(1000, is_kept=True) == MIN_TABLE_BYTES
     assert max_table_bytes(10_000_000, is_kept=True) == BYTES_PER_BASE * 10_000_000

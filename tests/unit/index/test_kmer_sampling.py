@@ -1,7 +1,5 @@
 """Which k-mers are listed and looked up: every match must contain a pair."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import gcd
 
@@ -20,8 +18,8 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
     more=st.integers(0, 60),
 )
 def test_every_match_contains_a_pair_and_the_next_is_a_period_away(
-    kmer_length: int, reference_step: int, more: int
-) -> None:
+    kmer_length, reference_step, more
+):
     sampling = KmerSampling(kmer_length, reference_step)
     minimum_length = sampling.shortest_match + more
     step, sampling_step = (
@@ -46,7 +44,7 @@ def test_every_match_contains_a_pair_and_the_next_is_a_period_away(
     reference_step=st.integers(1, 200),
     more=st.integers(0, 1 << 40),
 )
-def test_no_larger_step_would_do(kmer_length: int, reference_step: int, more: int) -> None:
+def test_no_larger_step_would_do(kmer_length, reference_step, more):
     sampling = KmerSampling(kmer_length, reference_step)
     minimum_length = sampling.shortest_match + more
     step = sampling.query_step(minimum_length)
@@ -55,7 +53,7 @@ def test_no_larger_step_would_do(kmer_length: int, reference_step: int, more: in
     assert all(gcd(larger, reference_step) > 1 for larger in range(step + 1, longest + 1)[:300])
 
 
-def test_one_step_alone_is_the_whole_period() -> None:
+def test_one_step_alone_is_the_whole_period():
     assert KmerSampling(7).query_step(20) == 14
     assert KmerSampling(7, 14).query_step(20) == 1
     assert KmerSampling(7).query_step(1 << 40) == MAX_SAMPLING_STEP
@@ -65,6 +63,6 @@ def test_one_step_alone_is_the_whole_period() -> None:
     assert MAX_SAMPLING_STEP <= 1 << LEFT_BITS
 
 
-def test_a_table_has_a_number_for_each_listed_position_and_each_kmer() -> None:
+def test_a_table_has_a_number_for_each_listed_position_and_each_kmer():
     assert KmerSampling(3).table_bytes(100) == 4 * (100 + 64 + 1)
     assert KmerSampling(3, 7).table_bytes(100) == 4 * (15 + 64 + 1)

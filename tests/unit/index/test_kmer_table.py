@@ -1,12 +1,8 @@
 """The table of k-mers against a dictionary of lists, however its building is divided."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +12,11 @@ from hypothesis import strategies as st
 
 from mummergpu.index import kmer_table
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerTable, build_kmer_table
+from mummergpu.index.kmer_table import build_kmer_table
 from mummergpu.sequence.codes import BREAK, encode, with_margins
 
 
-def lists_of(
-    codes: list[int], begin: int, end: int, length: int, step: int = 1
-) -> dict[int, list[int]]:
+def lists_of(codes, begin, end, length, step=1):
     """Where each k-mer begins in a part; it may end behind the part, not behind the text."""
     found = defaultdict(list)
     for at in range(-(-begin // step) * step, end, step):
@@ -32,7 +26,7 @@ def lists_of(
     return dict(found)
 
 
-def told_lists(table: KmerTable) -> dict[int, list[int]]:
+def told_lists(table):
     """What a table says, of every k-mer that it has."""
     assert table.offsets.dtype == table.positions.dtype == np.uint32
     assert table.offsets.shape == (4**table.sampling.kmer_length + 1,)
@@ -45,7 +39,7 @@ def told_lists(table: KmerTable) -> dict[int, list[int]]:
     }
 
 
-def made_codes(seed: int, count: int, letters: int = 4, breaks: float = 0.02) -> np.ndarray:
+def made_codes(seed, count, letters=4, breaks=0.02):
     random = np.random.default_rng(seed)
     codes = random.integers(0, letters, count).astype(np.uint8)
     codes[random.random(count) < breaks] = BREAK
@@ -55,11 +49,11 @@ def made_codes(seed: int, count: int, letters: int = 4, breaks: float = 0.02) ->
 class Spread:
     """A map that knows how often it was asked."""
 
-    def __init__(self, spread: Callable[..., Iterable[object]] = map) -> None:
+    def __init__(self, spread=map):
         self.spread = spread
-        self.tasks: list[int] = []
+        self.tasks = []
 
-    def __call__(self, function: Callable[[Any], object], items: Any) -> Iterable[object]:
+    def __call__(self, function, items):
         given = list(items)
         self.tasks.append(len(given))
         return self.spread(function, given)
@@ -72,9 +66,7 @@ class Spread:
     step=st.integers(1, 9),
     data=st.data(),
 )
-def test_every_kmer_of_a_part_is_listed_where_it_begins(
-    codes: list[int], length: int, step: int, data: st.DataObject
-) -> None:
+def test_every_kmer_of_a_part_is_listed_where_it_begins(codes, length, step, data):
     begin = data.draw(st.integers(0, len(codes)), "begin")
     end = data.draw(st.integers(begin, len(codes)), "end")
     padded = with_margins(np.array(codes, dtype=np.uint8))
@@ -87,7 +79,7 @@ def test_every_kmer_of_a_part_is_listed_where_it_begins(
 
 
 @each("length", [1, 4, 6, 11])
-def test_the_bases_before_each_position_may_be_kept(length: int) -> None:
+def test_the_bases_before_each_position_may_be_kept(length):
     """The nearest in the highest bits, whatever the bits of a k-mer; breaks count as A."""
     codes = made_codes(length, 2000)
     for begin, step in ((0, 1), (701, 3)):
@@ -103,12 +95,12 @@ def test_the_bases_before_each_position_may_be_kept(length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 2, 5, 6, 9, 11])
-def test_parts_side_by_side_list_each_kmer_once(length: int) -> None:
+def test_parts_side_by_side_list_each_kmer_once(length):
     """Those that reach over the border belong to the part in which they begin."""
     codes = made_codes(length, 3000)
     padded = with_margins(codes)
     whole = lists_of(codes.tolist(), 0, codes.size, length)
-    together: dict[int, list[int]] = defaultdict(list)
+    together = defaultdict(list)
     borders = [0, 1000, 1003, 1004, 2900, 3000]
     for begin, end in pairwise(borders):
         part = told_lists(build_kmer_table(padded, begin, end, KmerSampling(length)))
@@ -124,7 +116,7 @@ def test_parts_side_by_side_list_each_kmer_once(length: int) -> None:
     ids=["breaks", "A", "T", "single bases", "short", "a base at the end"],
 )
 @pytest.mark.parametrize("length", [1, 4, 8])
-def test_awkward_texts(text: list[int], length: int) -> None:
+def test_awkward_texts(text, length):
     table = build_kmer_table(
         with_margins(np.array(text, dtype=np.uint8)), 0, len(text), KmerSampling(length)
     )
@@ -133,9 +125,7 @@ def test_awkward_texts(text: list[int], length: int) -> None:
 
 @pytest.mark.parametrize("length", [3, 7, 8])
 @pytest.mark.parametrize("slice_bases", [1, 7, 100, 1 << 22])
-def test_slices_do_not_change_the_table(
-    slice_bases: int, length: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slices_do_not_change_the_table(slice_bases, length, monkeypatch):
     codes = made_codes(2, 500, 3)
     monkeypatch.setattr(kmer_table, "SLICE_BASES", slice_bases)
     spread = Spread()
@@ -145,9 +135,7 @@ def test_slices_do_not_change_the_table(
 
 
 @pytest.mark.parametrize("scratch_bytes", [0, 8, 200, 4000])
-def test_little_memory_makes_groups_of_buckets_and_the_same_table(
-    scratch_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_little_memory_makes_groups_of_buckets_and_the_same_table(scratch_bytes, monkeypatch):
     codes = made_codes(3, 1500)
     padded = with_margins(codes)
     monkeypatch.setattr(kmer_table, "SLICE_BASES", 400)
@@ -167,9 +155,7 @@ def test_little_memory_makes_groups_of_buckets_and_the_same_table(
 
 
 @pytest.mark.parametrize(("task_numbers", "tasks"), [(1, 1024), (12, 344), (1 << 15, 1)])
-def test_one_task_sorts_several_small_buckets(
-    task_numbers: int, tasks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_task_sorts_several_small_buckets(task_numbers, tasks, monkeypatch):
     codes = np.tile(np.arange(4, dtype=np.uint8), 6)
     monkeypatch.setattr(kmer_table, "TASK_NUMBERS", task_numbers)
     spread = Spread()
@@ -178,7 +164,7 @@ def test_one_task_sorts_several_small_buckets(
     assert spread.tasks == [1, 1, tasks]
 
 
-def test_a_bucket_larger_than_the_memory_is_a_group_of_its_own() -> None:
+def test_a_bucket_larger_than_the_memory_is_a_group_of_its_own():
     codes = np.zeros(900, dtype=np.uint8)
     codes[::7] = 1
     table = build_kmer_table(with_margins(codes), 0, 900, KmerSampling(8), map, 8)
@@ -186,9 +172,7 @@ def test_a_bucket_larger_than_the_memory_is_a_group_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("count", "scratch_bytes"), [(20_000, 1 << 30), (2000, 500)])
-def test_threads_build_the_same_table(
-    count: int, scratch_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_build_the_same_table(count, scratch_bytes, monkeypatch):
     padded = with_margins(made_codes(4, count, 4, 0.001))
     expected = build_kmer_table(padded, 5, count - 10, KmerSampling(7))
     monkeypatch.setattr(kmer_table, "SLICE_BASES", count // 26)
@@ -198,19 +182,17 @@ def test_threads_build_the_same_table(
     assert np.array_equal(found.positions, expected.positions)
 
 
-def test_the_memory_of_a_table_is_told_ahead() -> None:
+def test_the_memory_of_a_table_is_told_ahead():
     padded = with_margins(np.zeros(1000, dtype=np.uint8))
     table = build_kmer_table(padded, 0, 1000, KmerSampling(3))
     assert table.byte_count == KmerSampling(3).table_bytes(998)
 
 
 @pytest.mark.parametrize("scratch_bytes", [1 << 12, 1 << 30])
-def test_the_share_that_is_done_is_told(
-    scratch_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_share_that_is_done_is_told(scratch_bytes, monkeypatch):
     monkeypatch.setattr(kmer_table, "SLICE_BASES", 300)
     padded = with_margins(encode(b"ACGGTCATTGCA" * 200))
-    told: list[float] = []
+    told = []
     build_kmer_table(padded, 0, 2000, KmerSampling(6), map, scratch_bytes, told.append)
     assert told == sorted(told) and len(told) > 14
     assert told[6] == pytest.approx(kmer_table.COUNTING_SHARE) and told[-1] == pytest.approx(1)

@@ -1,7 +1,5 @@
 """The table of minimizers against a search of them, and the plan of an index of them."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from unittest.mock import patch
@@ -24,12 +22,7 @@ from mummergpu.index.minimizer_index import (
     kmer_seconds,
 )
 from mummergpu.index.minimizer_order import MAX_UNSORTED_OCCURRENCES, ORDERED_BASES, POSITION_SHIFT
-from mummergpu.index.minimizer_table import (
-    MAX_BASES,
-    MinimizerTable,
-    build_minimizer_table,
-    max_build_bytes,
-)
+from mummergpu.index.minimizer_table import MAX_BASES, build_minimizer_table, max_build_bytes
 from mummergpu.index.options import KmerOptions
 from mummergpu.index.reference_index import BuildWork
 from mummergpu.runtime.memory import MemoryBudget
@@ -43,7 +36,7 @@ EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[Healt
 PLENTY = MemoryBudget(1 << 40)
 
 
-def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
+def told_entries(table):
     """The bucket and the entry of each minimizer, by position."""
     assert table.offsets.dtype == np.uint32 and table.entries.dtype == np.uint64
     assert table.offsets[0] == 0 and table.offsets[-1] == table.entries.size
@@ -59,9 +52,7 @@ def told_entries(table: MinimizerTable) -> list[tuple[int, int]]:
     return sorted(found, key=lambda row: row[1] >> POSITION_SHIFT)
 
 
-def expected_entries(
-    codes: np.ndarray, kmer_length: int, window: int, buckets: int
-) -> list[tuple[int, int]]:
+def expected_entries(codes, kmer_length, window, buckets):
     padded = with_margins(codes)
     places, ranks = np.empty(codes.size + 1, np.int64), np.empty(codes.size + 1, np.uint32)
     count = find_minimizers(
@@ -84,14 +75,14 @@ def expected_entries(
     slice_bases=st.sampled_from([64, 1000, 1 << 20]),
 )
 def test_all_minimizers_are_listed_by_rank_and_position(
-    seed: int, bases: int, kmer_length: int, window: int, slice_bases: int
-) -> None:
+    seed, bases, kmer_length, window, slice_bases
+):
     random = np.random.default_rng(seed)
     codes = random.integers(0, 1 + seed % BREAK, bases).astype(np.uint8)
     codes[random.random(bases) < 0.01] = BREAK
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as executor:
         patch.setattr(minimizer_table, "SLICE_BASES", slice_bases)
-        shares: list[float] = []
+        shares = []
         table = build_minimizer_table(
             with_margins(codes), kmer_length, window, executor.map, shares.append
         )
@@ -100,13 +91,7 @@ def test_all_minimizers_are_listed_by_rank_and_position(
     assert told_entries(table) == expected
 
 
-def plan_of(
-    bases: int,
-    minimum_length: int,
-    budget: MemoryBudget = PLENTY,
-    kmer_seconds: float = inf,
-    **told: object,
-) -> MinimizerIndex | None:
+def plan_of(bases, minimum_length, budget=PLENTY, kmer_seconds=inf, **told):
     """The plan, if a table of k-mers is expected to take so long."""
     reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
     options = KmerOptions(unique_strands=2, **told)  # type: ignore[arg-type]
@@ -115,8 +100,8 @@ def plan_of(
         return MinimizerIndex.plan(reference, options, minimum_length, budget, 2 * bases)
 
 
-def test_kmers_are_long_enough_for_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    def chosen(bases: int, minimum_length: int) -> tuple[int, int] | None:
+def test_kmers_are_long_enough_for_the_reference(monkeypatch):
+    def chosen(bases, minimum_length):
         plan = plan_of(bases, minimum_length)
         return None if plan is None else (plan.kmer_length, plan.window)
 
@@ -136,7 +121,7 @@ def test_kmers_are_long_enough_for_the_reference(monkeypatch: pytest.MonkeyPatch
     assert chosen(100, 7) is chosen(132, 9) is chosen(1 << 16, 11) is None
 
 
-def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> None:
+def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers():
     assert plan_of(4000, 20) is not None
     assert plan_of(4000, 20, page_size=4000) is not None
     assert plan_of(4000, 20, page_size=3999) is None
@@ -147,8 +132,8 @@ def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers() -> No
     assert MAX_BASES == 1 << 30
 
 
-def test_the_cheaper_one_of_both_tables_is_chosen() -> None:
-    def is_cheaper(bases: int, query_bases: int, strands: int, minimum_length: int) -> bool:
+def test_the_cheaper_one_of_both_tables_is_chosen():
+    def is_cheaper(bases, query_bases, strands, minimum_length):
         window = minimum_length - 12
         cost = expected_cost(bases, query_bases, window).seconds
         return cost < kmer_seconds(KmerJob(bases, minimum_length, strands * query_bases))
@@ -162,8 +147,8 @@ def test_the_cheaper_one_of_both_tables_is_chosen() -> None:
     assert twice == pytest.approx(2 * once)
 
 
-def test_few_queries_of_a_large_repeat_are_searched_by_minimizers() -> None:
-    def plan(base: str, bases: int) -> MinimizerIndex | None:
+def test_few_queries_of_a_large_repeat_are_searched_by_minimizers():
+    def plan(base, bases):
         options = KmerOptions(unique_strands=1)
         return MinimizerIndex.plan(reference_of([base * bases]), options, 20, PLENTY, 3000)
 
@@ -172,13 +157,13 @@ def test_few_queries_of_a_large_repeat_are_searched_by_minimizers() -> None:
     assert plan("ACGTGTCATTGC", 60_000) is None
 
 
-def test_minimizers_beside_a_table_that_there_is_have_to_pay() -> None:
+def test_minimizers_beside_a_table_that_there_is_have_to_pay():
     bases = 1 << 17
     reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
     options = KmerOptions(unique_strands=2)
     cost = expected_cost(bases, bases, 8).seconds
 
-    def plan(kept: KmerCost) -> MinimizerIndex | None:
+    def plan(kept):
         return MinimizerIndex.plan(reference, options, 20, PLENTY, 2 * bases, kept)
 
     # A reference in the caches: what the costs tell counts.
@@ -189,7 +174,7 @@ def test_minimizers_beside_a_table_that_there_is_have_to_pay() -> None:
     assert 3 + 5 * 1.5 < kept_seconds(KmerCost(3, 5), 10**8) < 3 + 5 * 1.6
 
 
-def test_the_plan_keeps_to_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_keeps_to_the_memory(monkeypatch):
     """If the user sets a limit, minimizers are counted where it could be exceeded."""
     assert plan_of(4000, 20, MemoryBudget(1, is_limit=True)) is not None
     monkeypatch.setattr(minimizer_index, "NEGLIGIBLE_BYTES", 0)
@@ -213,7 +198,7 @@ def test_the_plan_keeps_to_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan_of(4000, 20, MemoryBudget(padded + too_few, is_limit=True)) is None
 
 
-def test_the_page_is_the_whole_reference() -> None:
+def test_the_page_is_the_whole_reference():
     plan = plan_of(4000, 20)
     assert plan is not None
     stats, ready = Stats(), []
@@ -232,7 +217,7 @@ def test_the_page_is_the_whole_reference() -> None:
 
 
 @each("seed", range(12))
-def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -> None:
+def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed):
     random = np.random.default_rng(seed)
     unit = ("A", "AC", "G", made_bases(random, 20, "ACGT"))[seed % 4]
     text = made_bases(random, seed // 4 * 50, "ACGT") + unit * 800 + "ACGT" * 3
@@ -241,7 +226,7 @@ def test_long_lists_are_sorted_by_what_follows_and_by_what_precedes(seed: int) -
     long = np.flatnonzero(np.diff(table.offsets.astype(np.int64)) > MAX_UNSORTED_OCCURRENCES)
     assert long.size == table.ordered.begins.size > 0
 
-    def key(entry: int, by_preceding_bases: bool) -> tuple[int, bytes, int]:
+    def key(entry, by_preceding_bases):
         at = (entry >> POSITION_SHIFT) + MARGIN
         after, before = codes[at + 7 :].tobytes(), codes[:at][::-1].tobytes()
         side = (before if by_preceding_bases else after)[:ORDERED_BASES]

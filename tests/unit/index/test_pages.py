@@ -1,10 +1,7 @@
 """Pages of a reference and their trees: cutting, building, grouping."""
 
-from __future__ import annotations
-
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from helpers.loops import each
 from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id
 
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
-from mummergpu.index.tree.layout import MAX_PAGE_BASES, Layout
+from mummergpu.index.tree.layout import MAX_PAGE_BASES
 from mummergpu.index.tree_index import build_page, build_pages, page_codes
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, decode
@@ -24,12 +21,12 @@ REFERENCE = reference_of(["ACGTACGTTTGACNNACG", "", "GATTACA", "A" * 20, "ACGTAC
 
 
 @pytest.fixture
-def executor() -> Any:
+def executor():
     with ThreadPoolExecutor(2) as pool:
         yield pool
 
 
-def test_the_codes_of_a_page_end_with_a_break() -> None:
+def test_the_codes_of_a_page_end_with_a_break():
     codes = page_codes(REFERENCE, Page(0, 2, 9, 5))
     assert decode(codes) == b"GTACGTTN"
     codes[:] = 0
@@ -38,7 +35,7 @@ def test_the_codes_of_a_page_end_with_a_break() -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 @each("page_size", [4, 7, 20, 1000])
-def test_the_tree_of_each_page_knows_the_base_before_it(layout: Layout, page_size: int) -> None:
+def test_the_tree_of_each_page_knows_the_base_before_it(layout, page_size):
     for page in plan_pages(REFERENCE.codes.size, page_size, 3):
         indexed = build_page(REFERENCE, page, layout, Stats())
         before = int(REFERENCE.codes[page.begin - 1]) if page.begin else BREAK
@@ -48,7 +45,7 @@ def test_the_tree_of_each_page_knows_the_base_before_it(layout: Layout, page_siz
         assert indexed.tree.layout == layout
 
 
-def test_pages_come_in_their_order_and_are_counted(executor: Executor) -> None:
+def test_pages_come_in_their_order_and_are_counted(executor):
     pages = plan_pages(REFERENCE.codes.size, 20, 3)
     stats = Stats()
     calls = []
@@ -62,7 +59,7 @@ def test_pages_come_in_their_order_and_are_counted(executor: Executor) -> None:
         assert stats.stages[stage].count == len(pages)
 
 
-def test_only_the_pages_asked_for_are_built(executor: Executor) -> None:
+def test_only_the_pages_asked_for_are_built(executor):
     pages = plan_pages(REFERENCE.codes.size, 20, 3)
     indexed = build_pages(REFERENCE, pages[1:2], PLAIN, Stats(), executor, lambda: None)
     assert [one.page for one in indexed] == pages[1:2]
@@ -71,11 +68,11 @@ def test_only_the_pages_asked_for_are_built(executor: Executor) -> None:
 class LazyExecutor(Executor):
     """Runs a task when its result is asked for, so that others can be seen to be cancelled."""
 
-    def __init__(self) -> None:
-        self.futures: list[Future[Any]] = []
+    def __init__(self):
+        self.futures = []
 
-    def submit(self, task: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
+    def submit(self, task, /, *arguments, **named):
+        future = Future()
         if not self.futures:
             try:
                 future.set_result(task(*arguments, **named))
@@ -85,7 +82,7 @@ class LazyExecutor(Executor):
         return future
 
 
-def test_a_failure_is_passed_on_and_waiting_pages_are_not_built() -> None:
+def test_a_failure_is_passed_on_and_waiting_pages_are_not_built():
     reference = reference_of(["A"])
     codes = np.full(MAX_PAGE_BASES + 1, BREAK, dtype=np.uint8)
     too_large = Page(0, 0, codes.size, codes.size)
@@ -96,8 +93,8 @@ def test_a_failure_is_passed_on_and_waiting_pages_are_not_built() -> None:
     assert executor.futures[1].cancelled()
 
 
-def test_a_failing_callback_ends_the_building(executor: Executor) -> None:
-    def interrupted() -> None:
+def test_a_failing_callback_ends_the_building(executor):
+    def interrupted():
         raise KeyboardInterrupt
 
     pages = plan_pages(REFERENCE.codes.size, 20, 3)
@@ -110,11 +107,11 @@ def test_a_failing_callback_ends_the_building(executor: Executor) -> None:
 @each("memory", [0, 50_000, 100_000, 200_000, 400_000, 1 << 40])
 @each("device_memory", [None, 0, 100_000, 1 << 40])
 def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
-    memory: int, device_memory: int | None, threads: int, layout: Layout
-) -> None:
+    memory, device_memory, threads, layout
+):
     pages = plan_pages(10_000, 500, 19)
 
-    def fits(group: list[Page]) -> bool:
+    def fits(group):
         sizes = sorted((page.end - page.begin for page in group), reverse=True)
         trees = sum(sizes) * layout.max_bytes_per_base
         building = sum(sizes[:threads]) * BUILD_BYTES_PER_BASE
@@ -135,7 +132,7 @@ def test_groups_hold_all_pages_in_order_and_keep_to_both_memories(
         assert not fits([*group, following[0]]), "another page would have fitted"
 
 
-def test_a_tree_takes_no_more_than_is_planned_for() -> None:
+def test_a_tree_takes_no_more_than_is_planned_for():
     for letters, layout in product((1, 4), (PLAIN, WIDE)):
         codes = np.random.default_rng(1).integers(0, letters, 50_000).astype(np.uint8)
         reference = reference_of([decode(codes).decode()])

@@ -1,11 +1,8 @@
 """Whether an index is as it was written, and of which reference."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,33 +16,33 @@ from mummergpu.index.file import IndexFile
 from mummergpu.index.format import START_BYTES, checksum_of, start_of
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.verification import first_difference, require_reference, verify, verify_for_run
-from mummergpu.input.reference import Reference, read_reference
+from mummergpu.input.reference import read_reference
 from mummergpu.pipeline.build_index import make_index
 from mummergpu.pipeline.context import RunContext
 
 
 @pytest.fixture
-def reference(tmp_path: Path) -> Reference:
+def reference(tmp_path):
     path = tmp_path / "r.fa"
     path.write_text(">a\nACGTTGCATTGACCAGTA\n>b\nGGCATTACGANN\n>c\nTTGACA\n")
     return read_reference(str(path))
 
 
 @pytest.fixture
-def index(reference: Reference, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexFile:
+def index(reference, tmp_path, monkeypatch):
     monkeypatch.setattr("mummergpu.index.kmer_index.MIN_BASES_WITH_BESIDE", 0)
     path = str(tmp_path / "r.mgi")
     make_index(build_options(reference.path, path, search="kmer", minimum_length=5), RunContext())
     return IndexFile(path)
 
 
-def test_a_sound_index_is_verified(index: IndexFile, reference: Reference) -> None:
+def test_a_sound_index_is_verified(index, reference):
     verify(index)
     verify_for_run(index, index.path)
     require_reference(index, replace(reference, path="elsewhere"))
 
 
-def test_each_damaged_section_is_named(index: IndexFile) -> None:
+def test_each_damaged_section_is_named(index):
     data = bytearray(Path(index.path).read_bytes())
     for section in index.header.sections:
         data[section.offset] ^= section.name in ("0.order", "0.bases_beside")
@@ -54,20 +51,18 @@ def test_each_damaged_section_is_named(index: IndexFile) -> None:
         verify(IndexFile(index.path))
 
 
-def test_the_digest_is_compared(index: IndexFile) -> None:
+def test_the_digest_is_compared(index):
     index.header = replace(index.header, digest="0" * 64)
     with pytest.raises(InputError, match="not of the reference that it names"):
         verify(index)
 
 
-def test_fasta_cannot_be_verified() -> None:
+def test_fasta_cannot_be_verified():
     with pytest.raises(OptionError, match=r"verify: 'r\.fa' is not an index file"):
         verify_for_run(None, "r.fa")
 
 
-def test_the_first_base_that_differs_is_found_in_pieces(
-    reference: Reference, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_base_that_differs_is_found_in_pieces(reference, monkeypatch):
     monkeypatch.setattr(verification, "PIECE_BYTES", 4)
     for place, expected in [(0, "'a' differs from its base 1 "), (17, "'a' differs from its base")]:
         codes = reference.codes.copy()
@@ -79,7 +74,7 @@ def test_the_first_base_that_differs_is_found_in_pieces(
     assert message == "record 'c' differs from its base 6 on"
 
 
-def test_records_are_compared_in_their_order(reference: Reference) -> None:
+def test_records_are_compared_in_their_order(reference):
     codes = reference.codes.copy()
     codes[20] ^= 1
     changed = replace(reference, codes=codes, names=(b"a", b"b", b"x\xff"))
@@ -96,12 +91,12 @@ def test_records_are_compared_in_their_order(reference: Reference) -> None:
     assert first_difference(reference, longer).startswith("record 'c' has 6 bases in the index,")
 
 
-def test_the_same_references_do_not_differ(reference: Reference) -> None:
+def test_the_same_references_do_not_differ(reference):
     with pytest.raises(ValueError, match="do not differ"):
         first_difference(reference, reference)
 
 
-def rewritten(index: IndexFile, sections: dict[str, bytes] | None = None, **fields: Any) -> str:
+def rewritten(index, sections=None, **fields):
     """Change an index file as another program would: with checksums of what is in it."""
     data, header = bytearray(Path(index.path).read_bytes()), index.header
     offset = len(data) - len(header.as_json())
@@ -123,7 +118,7 @@ def rewritten(index: IndexFile, sections: dict[str, bytes] | None = None, **fiel
 MADE = random_bases(random.Random(5), 3000)
 
 
-def made_index(folder: Path, bases: str = MADE, **options: Any) -> IndexFile:
+def made_index(folder, bases=MADE, **options):
     (folder / "made.fa").write_text(f">a\n{bases[:1000]}\n>b\n{bases[1000:]}\n")
     path = str(folder / "made.mgi")
     make_index(build_options(str(folder / "made.fa"), path, **options), RunContext())
@@ -131,7 +126,7 @@ def made_index(folder: Path, bases: str = MADE, **options: Any) -> IndexFile:
 
 
 @pytest.mark.parametrize("code", ["", "r"])
-def test_a_tree_has_the_bases_of_the_reference(code: str, tmp_path: Path) -> None:
+def test_a_tree_has_the_bases_of_the_reference(code, tmp_path):
     """It has a copy of them, which the checksum of the reference does not cover."""
     policy = Policy.from_code(code) if code else Policy()
     index = made_index(tmp_path, search="tree", minimum_length=20, page_size=2000, policy=policy)
@@ -149,7 +144,7 @@ def test_a_tree_has_the_bases_of_the_reference(code: str, tmp_path: Path) -> Non
                 verify(IndexFile(path))
 
 
-def test_a_table_has_the_step_of_the_header(tmp_path: Path) -> None:
+def test_a_table_has_the_step_of_the_header(tmp_path):
     memory = {"purpose": "memory", "minimum_length": 20}
     index = made_index(tmp_path, search="kmer", page_size=1500, **memory)
     step = index.header.reference_step
@@ -167,7 +162,7 @@ def test_a_table_has_the_step_of_the_header(tmp_path: Path) -> None:
         verify(IndexFile(rewritten(index, {"1.positions": moved.tobytes()})))
 
 
-def test_the_command_tells_of_both(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_tells_of_both(tmp_path, capfd):
     index = made_index(tmp_path, search="kmer", minimum_length=20)
     path = rewritten(index, reference_step=index.header.reference_step + 1)
     told = f"mummergpu: error: {path}: the index is damaged: its page 0 is of another reference, "

@@ -1,24 +1,20 @@
 """Threads that read, and small files that they parse in small pieces."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
-from helpers.parallel_files import FASTA, FASTQ, PIECE, Kind, Parts
+from helpers.parallel_files import FASTA, FASTQ, PIECE, Parts
 
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records import parallel_records
 
 
 @pytest.fixture(scope="module")
-def threads() -> Iterator[ReadingThreads]:
+def threads():
     with ReadingThreads(4) as pool:
         yield pool
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+def parts(monkeypatch):
     """Small pieces of small files, and where they are."""
     watched = Parts()
     monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
@@ -30,6 +26,6 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
 
 
 @pytest.fixture(params=[FASTQ, FASTA], ids=["fastq", "fasta"])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    chosen: Kind = request.param
+def kind(request):
+    chosen = request.param
     return chosen

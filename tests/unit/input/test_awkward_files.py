@@ -1,23 +1,12 @@
 """Other projects' test files, broken and unbroken, and real reads and genomes."""
 
-from __future__ import annotations
-
 import gzip
 import re
-from pathlib import Path
 
 import numpy as np
 import pysam
 import pytest
-from helpers.naive import (
-    Pairs,
-    fold,
-    pairs_of,
-    parse_fasta,
-    parse_fastq,
-    parse_fastq_qualities,
-    reads_of,
-)
+from helpers.naive import fold, pairs_of, parse_fasta, parse_fastq, parse_fastq_qualities, reads_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.read_files import ReadFile
@@ -58,20 +47,20 @@ NOT_SEQUENCES = {
 
 
 @pytest.fixture(scope="module")
-def awkward(shared_data: Path) -> Path:
+def awkward(shared_data):
     return shared_data / "awkward"
 
 
-def files_of(folder: Path) -> list[Path]:
+def files_of(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def read(path: Path, block_size: int = 1000, chunk_size: int = 1 << 20) -> Pairs:
+def read(path, block_size=1000, chunk_size=1 << 20):
     with query_reader([str(path)], block_size, chunk_size) as reader:
         return pairs_of(reader)
 
 
-def read_slowly(path: Path) -> Pairs:
+def read_slowly(path):
     text = path.read_bytes()
     if text.startswith(b"\x1f\x8b"):
         text = gzip.decompress(text)
@@ -79,7 +68,7 @@ def read_slowly(path: Path) -> Pairs:
 
 
 @pytest.mark.parametrize("chunk_size", [13, 1 << 20])
-def test_broken_fastq_is_refused_where_it_breaks(awkward: Path, chunk_size: int) -> None:
+def test_broken_fastq_is_refused_where_it_breaks(awkward, chunk_size):
     paths = sorted((awkward / "biopython_Quality").glob("error_*.fastq"))
     names = [path.stem.removeprefix("error_") for path in paths]
     assert names == sorted([*FAULTS, "diff_ids"])
@@ -96,7 +85,7 @@ def test_broken_fastq_is_refused_where_it_breaks(awkward: Path, chunk_size: int)
         assert name is None or str(error.record).endswith(name)
 
 
-def test_other_text_and_empty_files_are_refused(awkward: Path) -> None:
+def test_other_text_and_empty_files_are_refused(awkward):
     for path in files_of(awkward):
         if path.name in NOT_SEQUENCES:
             with pytest.raises(InputError) as caught:
@@ -110,7 +99,7 @@ def test_other_text_and_empty_files_are_refused(awkward: Path) -> None:
 
 
 @pytest.mark.parametrize("chunk_size", [2, 13, 1 << 20])
-def test_awkward_files_are_read_as_they_are_meant(awkward: Path, chunk_size: int) -> None:
+def test_awkward_files_are_read_as_they_are_meant(awkward, chunk_size):
     count = 0
     for path in files_of(awkward):
         faulty = path.name.startswith("error_") or path.name in NOT_SEQUENCES
@@ -126,7 +115,7 @@ def test_awkward_files_are_read_as_they_are_meant(awkward: Path, chunk_size: int
 
 
 @pytest.mark.parametrize("chunk_size", [2, 13, 1 << 20])
-def test_qualities_of_awkward_files(awkward: Path, chunk_size: int) -> None:
+def test_qualities_of_awkward_files(awkward, chunk_size):
     count = 0
     for path in files_of(awkward):
         faulty = path.name.startswith("error_") or path.name in NOT_SEQUENCES
@@ -150,7 +139,7 @@ def test_qualities_of_awkward_files(awkward: Path, chunk_size: int) -> None:
 
 
 @pytest.mark.parametrize("chunk_size", [13, 1 << 20])
-def test_errors_are_the_same_with_qualities(awkward: Path, chunk_size: int) -> None:
+def test_errors_are_the_same_with_qualities(awkward, chunk_size):
     for path in sorted((awkward / "biopython_Quality").glob("error_*.fastq")):
         if path.stem == "error_diff_ids":
             continue
@@ -165,7 +154,7 @@ def test_errors_are_the_same_with_qualities(awkward: Path, chunk_size: int) -> N
 
 
 @pytest.mark.parametrize("kind", ["reads", "references"])
-def test_real_files_are_read_as_htslib_reads_them(shared_data: Path, kind: str) -> None:
+def test_real_files_are_read_as_htslib_reads_them(shared_data, kind):
     for path in files_of(shared_data / kind):
         with pysam.FastxFile(str(path)) as file:
             expected = [
@@ -175,7 +164,7 @@ def test_real_files_are_read_as_htslib_reads_them(shared_data: Path, kind: str) 
         assert read(path, 1 << 20) == expected, path
 
 
-def test_real_references_are_joined(shared_data: Path) -> None:
+def test_real_references_are_joined(shared_data):
     for path in files_of(shared_data / "references"):
         reference = read_reference(str(path))
         with pysam.FastxFile(str(path)) as file:

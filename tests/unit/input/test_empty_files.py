@@ -1,10 +1,7 @@
 """Files without a read: told and passed over, or refused where that is asked for."""
 
-from __future__ import annotations
-
 import gzip
 from io import BytesIO, TextIOWrapper
-from pathlib import Path
 
 import pysam
 import pytest
@@ -38,7 +35,7 @@ FAILED_DOWNLOADS = ("reads.fq.gz", "reads.fa.bgz", "reads.bgzf", "reads.bam", "r
 
 
 @pytest.fixture
-def empty_files(tmp_path: Path) -> list[Path]:
+def empty_files(tmp_path):
     """A file of each kind that holds no read."""
     for name, content in EMPTY.items():
         (tmp_path / name).write_bytes(content)
@@ -48,11 +45,9 @@ def empty_files(tmp_path: Path) -> list[Path]:
     return sorted(tmp_path.iterdir())
 
 
-def read(
-    paths: list[Path | str], no_empty: bool = False
-) -> tuple[list[tuple[bytes, bytes]], list[str]]:
+def read(paths, no_empty=False):
     """Return the reads of all files, and the warnings."""
-    warnings: list[str] = []
+    warnings = []
     rules = QueryRules(no_empty=no_empty, warn=warnings.append)
     with query_reader([str(path) for path in paths], 1000, rules=rules) as reader:
         pairs = pairs_of(reader)
@@ -60,13 +55,13 @@ def read(
     return pairs, warnings
 
 
-def test_each_empty_file_is_named_in_one_line(empty_files: list[Path]) -> None:
+def test_each_empty_file_is_named_in_one_line(empty_files):
     assert len(empty_files) == len(EMPTY) + 2
     for path in empty_files:
         assert read([path]) == ([], [f"{path}: no reads"])
 
 
-def test_the_other_files_are_read(empty_files: list[Path], tmp_path: Path) -> None:
+def test_the_other_files_are_read(empty_files, tmp_path):
     full = tmp_path / "full.fa"
     full.write_bytes(READS)
     pairs, warnings = read([full, *empty_files, full])
@@ -74,15 +69,13 @@ def test_the_other_files_are_read(empty_files: list[Path], tmp_path: Path) -> No
     assert warnings == [f"{path}: no reads" for path in empty_files]
 
 
-def test_standard_input_without_a_read(
-    empty_files: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input_without_a_read(empty_files, monkeypatch):
     for path in empty_files:
         monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(path.read_bytes())))
         assert read(["-"]) == ([], ["-: no reads"])
 
 
-def test_all_are_errors_where_that_is_asked_for(empty_files: list[Path]) -> None:
+def test_all_are_errors_where_that_is_asked_for(empty_files):
     for path in empty_files:
         with pytest.raises(InputError) as caught:
             read([path], no_empty=True)
@@ -94,7 +87,7 @@ def test_all_are_errors_where_that_is_asked_for(empty_files: list[Path]) -> None
             read([path], no_empty=True)
 
 
-def test_a_download_that_has_failed_is_an_error(tmp_path: Path) -> None:
+def test_a_download_that_has_failed_is_an_error(tmp_path):
     for name in FAILED_DOWNLOADS:
         (tmp_path / name).touch()
         with pytest.raises(InputError, match="the file is empty") as caught:
@@ -102,7 +95,7 @@ def test_a_download_that_has_failed_is_an_error(tmp_path: Path) -> None:
         assert not isinstance(caught.value, EmptyInputError)
 
 
-def test_an_empty_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
+def test_an_empty_file_that_is_cut_off_is_an_error(tmp_path):
     content = gzip.compress(b"")
     for size in range(1, len(content)):
         path = tmp_path / "cut"
@@ -112,13 +105,13 @@ def test_an_empty_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
         assert not isinstance(caught.value, EmptyInputError)
 
 
-def test_an_empty_reference_is_an_error(empty_files: list[Path]) -> None:
+def test_an_empty_reference_is_an_error(empty_files):
     for path in empty_files:
         with pytest.raises(InputError):
             read_reference(str(path))
 
 
-def test_a_read_without_bases_is_a_read(tmp_path: Path) -> None:
+def test_a_read_without_bases_is_a_read(tmp_path):
     path = tmp_path / "reads.fa"
     path.write_bytes(b">a\n")
     assert read([path], no_empty=True) == ([(b"a", b"")], [])

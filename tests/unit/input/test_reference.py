@@ -1,14 +1,11 @@
 """References: their records as one array, and the pages that it is cut into."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os
 import random
 from io import BytesIO, TextIOWrapper
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from helpers.alignment_tools import samtools
@@ -18,11 +15,11 @@ from hypothesis import strategies as st
 from mummergpu.errors import InputError
 from mummergpu.index.pages import plan_pages
 from mummergpu.input import reference as module
-from mummergpu.input.reference import Reference, read_reference, record_checksums
+from mummergpu.input.reference import read_reference, record_checksums
 from mummergpu.sequence.codes import decode
 
 
-def read(folder: Path, content: bytes, chunk_size: int = 1 << 20) -> Reference:
+def read(folder, content, chunk_size=1 << 20):
     path = folder / "reference"
     path.write_bytes(content)
     return read_reference(str(path), chunk_size)
@@ -33,7 +30,7 @@ RECORDS = b"\n>a x\nACg\nT\n>\n>c\n\n>d\r\nNNAC-RU\r\n>e"
 
 @pytest.mark.parametrize("chunk_size", [2, 3, 8, 1 << 20])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_records_are_joined_by_one_break(tmp_path: Path, chunk_size: int, pack: type) -> None:
+def test_records_are_joined_by_one_break(tmp_path, chunk_size, pack):
     reference = read(tmp_path, pack(RECORDS), chunk_size)
     assert reference.path == str(tmp_path / "reference")
     assert reference.names == (b"a", b"", b"c", b"d", b"e")
@@ -44,7 +41,7 @@ def test_records_are_joined_by_one_break(tmp_path: Path, chunk_size: int, pack: 
     assert reference.record_starts.dtype.name == reference.record_lengths.dtype.name == "int64"
 
 
-def test_many_small_records(tmp_path: Path) -> None:
+def test_many_small_records(tmp_path):
     reference = read(tmp_path, b">\nA\n" * 1_000_000)
     assert len(reference.names) == 1_000_000
     assert reference.codes.size == 1_999_999
@@ -52,7 +49,7 @@ def test_many_small_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b">a\n>b", b">a\nNNN\n>b\nRYK-", b">"])
-def test_reference_without_a_base_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_reference_without_a_base_is_refused(tmp_path, content):
     with pytest.raises(InputError, match=r"the reference holds no A, C, G or T$"):
         read(tmp_path, content)
 
@@ -66,7 +63,7 @@ def test_reference_without_a_base_is_refused(tmp_path: Path, content: bytes) -> 
         (b"CRAM\3\0" + bytes(50), "CRAM"),
     ],
 )
-def test_reference_must_be_fasta(tmp_path: Path, content: bytes, name: str) -> None:
+def test_reference_must_be_fasta(tmp_path, content, name):
     with pytest.raises(InputError, match=f": a reference must be FASTA, and this is {name}$"):
         read(tmp_path, content)
 
@@ -82,18 +79,18 @@ def test_reference_must_be_fasta(tmp_path: Path, content: bytes, name: str) -> N
         ),
     ],
 )
-def test_faults_are_reported(tmp_path: Path, content: bytes, message: str) -> None:
+def test_faults_are_reported(tmp_path, content, message):
     with pytest.raises(InputError) as caught:
         read(tmp_path, content)
     assert message in str(caught.value)
 
 
-def test_missing_file(tmp_path: Path) -> None:
+def test_missing_file(tmp_path):
     with pytest.raises(InputError, match="no such file or directory"):
         read_reference(str(tmp_path / "missing"))
 
 
-def test_reference_from_standard_input_or_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reference_from_standard_input_or_a_pipe(monkeypatch):
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b">a\nACGT\n")))
     assert read_reference("-").codes.tolist() == [0, 1, 2, 3]
     read_end, write_end = os.pipe()
@@ -106,7 +103,7 @@ def test_reference_from_standard_input_or_a_pipe(monkeypatch: pytest.MonkeyPatch
 
 
 @given(st.integers(0, 5000), st.integers(1, 500), st.integers(0, 100))
-def test_pages_cover_the_reference_and_overlap(length: int, size: int, overlap: int) -> None:
+def test_pages_cover_the_reference_and_overlap(length, size, overlap):
     if size <= overlap:
         with pytest.raises(ValueError, match=f"pages of {size} bases cannot overlap by {overlap}"):
             plan_pages(length, size, overlap)
@@ -132,9 +129,7 @@ def test_pages_cover_the_reference_and_overlap(length: int, size: int, overlap: 
     st.integers(1, 70),
     st.integers(1, 40),
 )
-def test_letters_count_and_lines_do_not(
-    tmp_path: Path, records: list[tuple[str, str]], line_end: str, width: int, chunk: int
-) -> None:
+def test_letters_count_and_lines_do_not(tmp_path, records, line_end, width, chunk):
     text = ""
     for name, bases in records:
         lines = [bases[at : at + width] for at in range(0, len(bases), width)]
@@ -151,7 +146,7 @@ def test_letters_count_and_lines_do_not(
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_checksums_are_those_of_samtools(tmp_path: Path, compressed: bool) -> None:
+def test_checksums_are_those_of_samtools(tmp_path, compressed):
     made = random.Random(2)
     text = "".join(
         f">r{number} text\n" + "\n".join("".join(made.choices("ACGTNacgtRYK", k=60)) for _ in "ab")
@@ -170,7 +165,7 @@ def test_checksums_are_those_of_samtools(tmp_path: Path, compressed: bool) -> No
     assert len(found) == len(read_reference(str(path)).names)
 
 
-def test_fastq_is_refused(tmp_path: Path) -> None:
+def test_fastq_is_refused(tmp_path):
     (tmp_path / "x.fq").write_text("@a\nACGT\n+\nIIII\n")
     with pytest.raises(InputError, match="must be FASTA"):
         record_checksums(str(tmp_path / "x.fq"))

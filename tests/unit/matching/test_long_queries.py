@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.in_memory import block_of
@@ -11,7 +9,7 @@ LONG_QUERY = 8
 PART_BASES = 9
 
 
-def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
+def test_pieces_own_every_start_once_and_see_what_they_need():
     block = block_of(["ACGTACGTAC", "", "GGT", "TTTTACGT"])
     pieces = cut_queries(block.offsets, 3, PIECE_BASES)
     assert pieces.queries.tolist() == [0, 0, 0, 1, 2, 3, 3]
@@ -21,7 +19,7 @@ def test_pieces_own_every_start_once_and_see_what_they_need() -> None:
     assert pieces.text_ends.tolist() == [7, 10, 10, 10, 13, 20, 21]
 
 
-def test_parts_hold_all_pieces_in_order() -> None:
+def test_parts_hold_all_pieces_in_order():
     block = block_of(["ACGTACGTACCA", "GGT", "TTTTACGT"])
     pieces = cut_queries(block.offsets, 3, PIECE_BASES)
     parts = list(pieces.parts(PART_BASES))
@@ -45,5 +43,5 @@ def test_parts_hold_all_pieces_in_order() -> None:
         ([], False),
     ],
 )
-def test_only_blocks_with_a_long_query_are_cut(queries: list[str], expected: bool) -> None:
+def test_only_blocks_with_a_long_query_are_cut(queries, expected):
     assert has_long_query(block_of(queries), LONG_QUERY) is expected

@@ -1,7 +1,5 @@
 """Matches unique in the reference, of which parts of long queries hold few others."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,12 +17,11 @@ from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.matching.search import BlockSearch
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.mems import BlockMems
 from mummergpu.sequence.strand import Strand
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_unique_matches_need_not_hold_all_others(seed: int) -> None:
+def test_unique_matches_need_not_hold_all_others(seed):
     """Parts of a long query, on one or two groups of pages, hold few matches at once."""
     chance = random.Random(seed)
     unit = random_bases(chance, 30 + seed)
@@ -37,7 +34,7 @@ def test_unique_matches_need_not_hold_all_others(seed: int) -> None:
     plan = KmerIndex.plan(reference, KmerOptions(page_size=1500), 10, MemoryBudget(1 << 40))
     sizes = WorkSizes(100, 64, 80, 500, 1 << 20, 100)
 
-    def found_by(unique_rows: int | None) -> BlockMems:
+    def found_by(unique_rows):
         groups = []
         with ThreadPoolExecutor(1) as executor:
             work = BuildWork(executor, 1, Stats(), lambda: None)

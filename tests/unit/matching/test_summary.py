@@ -1,7 +1,5 @@
 """What is counted about matches, beside a count of every base and row."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +30,7 @@ BOTH = (Strand.FORWARD, Strand.REVERSE)
 Intervals = list[tuple[int, int]]
 
 
-def columns(rows: list[Intervals]) -> MemColumns:
+def columns(rows):
     """The matches of queries, each a reference start and a length."""
     flat = np.array([row for query in rows for row in query], dtype=np.int64).reshape(-1, 2)
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -40,13 +38,13 @@ def columns(rows: list[Intervals]) -> MemColumns:
     return MemColumns(offsets, np.zeros_like(starts), starts, np.ascontiguousarray(flat[:, 1]))
 
 
-def counted(found: MatchSummary, stats: Stats) -> MatchCounts:
+def counted(found, stats):
     found.report()
     assert isinstance(stats.match_counts, MatchCounts)
     return stats.match_counts
 
 
-def test_files_strands_and_lengths_are_counted() -> None:
+def test_files_strands_and_lengths_are_counted():
     stats = Stats()
     found = MatchSummary(100, ["a.fq", "b.fq", "a.fq"], BOTH, stats)
     one = block_of(("ACGT", "AC", "A"))
@@ -73,7 +71,7 @@ def test_files_strands_and_lengths_are_counted() -> None:
     assert stats.stages["summary"].count == 2
 
 
-def test_one_strand_and_nothing_at_all() -> None:
+def test_one_strand_and_nothing_at_all():
     stats = Stats()
     found = MatchSummary(0, ["a"], [Strand.REVERSE], stats)
     found.add(block_of(()), {Strand.REVERSE: columns([])})
@@ -84,7 +82,7 @@ def test_one_strand_and_nothing_at_all() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.data(), st.integers(1, 700))
-def test_bases_are_covered_once(data: st.DataObject, size: int) -> None:
+def test_bases_are_covered_once(data, size):
     interval = st.integers(0, size - 1).flatmap(
         lambda begin: st.tuples(st.just(begin), st.integers(1, size - begin))
     )
@@ -99,7 +97,7 @@ def test_bases_are_covered_once(data: st.DataObject, size: int) -> None:
     assert counted(found, stats).bases_covered == np.count_nonzero(covered)
 
 
-def test_many_threads_count_as_one_does() -> None:
+def test_many_threads_count_as_one_does():
     chance = random.Random(3)
     size = 200_000
     blocks = [
@@ -109,7 +107,7 @@ def test_many_threads_count_as_one_does() -> None:
     stats = Stats()
     found = MatchSummary(size, ["a"], [Strand.FORWARD], stats)
 
-    def add(rows: Intervals) -> None:
+    def add(rows):
         found.add(block_of(("A",)), {Strand.FORWARD: columns([rows])})
 
     with ThreadPoolExecutor(8) as pool:
@@ -126,7 +124,7 @@ def test_many_threads_count_as_one_does() -> None:
         assert one.matches == sum(lengths[n] for n in range(one.first, one.last + 1))
 
 
-def test_ranges_of_lengths_follow_each_other() -> None:
+def test_ranges_of_lengths_follow_each_other():
     """Each begins where the one before ends, and a long one is a thirtieth of its lengths wide."""
     end = 0
     for number in range(LENGTH_BINS):
@@ -138,7 +136,7 @@ def test_ranges_of_lengths_follow_each_other() -> None:
 
 
 @pytest.mark.parametrize("octave", range(9, 21))
-def test_a_length_is_counted_in_its_range(octave: int) -> None:
+def test_a_length_is_counted_in_its_range(octave):
     chance = random.Random(octave)
     some = [chance.randrange(1 << octave, 2 << octave) for _ in range(20)]
     lengths = [1 << octave, (2 << octave) - 1, *some]
@@ -155,7 +153,7 @@ def test_a_length_is_counted_in_its_range(octave: int) -> None:
             assert counts[number] == len(expected)
 
 
-def test_rows_outside_the_reference_mark_nothing() -> None:
+def test_rows_outside_the_reference_mark_nothing():
     """Only a damaged index gives such rows; they must not be written to other memory."""
     starts = np.array([-1, 0, 60, 64, 1 << 60, -(1 << 62)], dtype=np.int64)
     lengths = np.array([5, 70, 10, 1, 1 << 62, 3], dtype=np.int64)
@@ -165,6 +163,6 @@ def test_rows_outside_the_reference_mark_nothing() -> None:
     assert not covered.any() and not counts.any()
 
 
-def test_the_memory_is_that_of_a_bit_for_each_base() -> None:
+def test_the_memory_is_that_of_a_bit_for_each_base():
     found = MatchSummary(10**6, ["a"], BOTH, Stats())
     assert found._covered.nbytes <= summary.summary_bytes(10**6) + 8

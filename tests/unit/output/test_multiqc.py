@@ -1,21 +1,18 @@
 """Files for MultiQC, by their structure; `tests/cli/test_multiqc.py` gives some to MultiQC."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from mummergpu.mapping.alignments.summary import MAX_INSERT, MappingSummary, empty_summary
+from mummergpu.mapping.alignments.summary import MAX_INSERT, empty_summary
 from mummergpu.matching.summary import FileCounts, MatchCounts
 from mummergpu.output.multiqc import general_statistics, sample_of
 from mummergpu.runtime.stats import Stats
 
 
-def stats_of(**counts: int) -> Stats:
+def stats_of(**counts):
     stats = Stats()
     stats.add(**counts)
     stats.add(matches=778)
@@ -24,10 +21,10 @@ def stats_of(**counts: int) -> Stats:
     return stats
 
 
-def written(stats: Stats) -> dict[str, Any]:
+def written(stats):
     content = general_statistics("s", stats)
     assert content.endswith(b"}\n") and content.isascii()
-    found: dict[str, Any] = json.loads(content)
+    found = json.loads(content)
     assert set(found["headers"]) >= set(found["data"]["s"])
     return found
 
@@ -36,11 +33,11 @@ def written(stats: Stats) -> dict[str, Any]:
     ("path", "sample"),
     [("s_mqc.json", "s"), ("a/b.c/s.1_mqc.json", "s.1"), ("_mqc.json_mqc.json", "_mqc.json")],
 )
-def test_files_are_named_after_the_sample(path: str, sample: str) -> None:
+def test_files_are_named_after_the_sample(path, sample):
     assert sample_of(path) == sample
 
 
-def test_matches_have_a_column_for_each_count() -> None:
+def test_matches_have_a_column_for_each_count():
     found = written(stats_of(queries=800, reference_bases=4000))
     assert (found["plot_type"], found["namespace"]) == ("generalstats", "mummergpu")
     assert found["data"]["s"] == {
@@ -51,7 +48,7 @@ def test_matches_have_a_column_for_each_count() -> None:
         assert column["min"] == 0 and column["title"] and column["description"]
 
 
-def test_a_share_of_nothing_is_left_out() -> None:
+def test_a_share_of_nothing_is_left_out():
     found = written(stats_of(queries=0, reference_bases=4000))
     assert found["data"]["s"] == {
         **{"queries": 0, "queries_with_match": 0},
@@ -59,13 +56,13 @@ def test_a_share_of_nothing_is_left_out() -> None:
     }
 
 
-def mapped(summary: MappingSummary) -> Stats:
+def mapped(summary):
     stats = Stats()
     stats.mapping = summary
     return stats
 
 
-def test_columns_of_mapped_reads_are_shares() -> None:
+def test_columns_of_mapped_reads_are_shares():
     sizes = np.zeros(MAX_INSERT + 1, dtype=np.int64)
     sizes[[300, 301, 302]] = 5, 10, 5
     qualities = np.zeros(256, dtype=np.int64)
@@ -88,5 +85,5 @@ def test_columns_of_mapped_reads_are_shares() -> None:
     }
 
 
-def test_a_run_without_reads_has_no_shares() -> None:
+def test_a_run_without_reads_has_no_shares():
     assert written(mapped(empty_summary()))["data"]["s"] == {"reads": 0}

@@ -1,12 +1,9 @@
 """The sink for files: by what their rows are, by their formats, sorted or not, with an index."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pysam
@@ -26,7 +23,7 @@ from mummergpu.runtime.stats import Stats
 SORTED, MARKED = SortOptions(), SortOptions(by_coordinate=False, mark_duplicates=True)
 
 
-def test_every_format_has_rows_and_is_named_by_its_files() -> None:
+def test_every_format_has_rows_and_is_named_by_its_files():
     for rows in RowKind:
         assert names_of(rows)[0] == USUAL[rows] and set(names_of(rows)) <= FORMATS.keys()
         assert target_of("x", rows=rows).format == USUAL[rows]
@@ -53,14 +50,14 @@ def test_every_format_has_rows_and_is_named_by_its_files() -> None:
         ("x.cram", RowKind.MATCHES, "matches are written as mummer, .* and not as cram"),
     ],
 )
-def test_other_formats_are_refused(path: str, rows: RowKind, expected: str) -> None:
+def test_other_formats_are_refused(path, rows, expected):
     with pytest.raises(OptionError, match=expected):
         target_of(path, rows=rows)
 
 
 @pytest.mark.parametrize("name", ["x.sam", "x.sam.gz", "x.bam", "x.cram", "x.paf"])
 @pytest.mark.parametrize("sort", [None, SORTED, MARKED])
-def test_every_format_of_reads(tmp_path: Path, name: str, sort: SortOptions | None) -> None:
+def test_every_format_of_reads(tmp_path, name, sort):
     made = random.Random(3)
     reference = random_reference(made)
     case = random_alignments(made, reference, 40)
@@ -98,7 +95,7 @@ def test_every_format_of_reads(tmp_path: Path, name: str, sort: SortOptions | No
         assert order == ("coordinate" if sort is SORTED else "unsorted")
 
 
-def test_a_long_record_needs_another_index() -> None:
+def test_a_long_record_needs_another_index():
     reference = random_reference(random.Random(1))
     long = replace(reference, record_lengths=np.full_like(reference.record_lengths, (1 << 29) + 1))
     target = target_of("x.bam")

@@ -1,10 +1,6 @@
 """The choice between the processor and a GPU."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.options import match_options
@@ -23,14 +19,14 @@ from mummergpu.sequence.strand import Strand
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
 
-def sized(path: Path, size: int) -> str:
+def sized(path, size):
     """A file that takes no space on the disk."""
     with path.open("wb") as file:
         file.truncate(size)
     return str(path)
 
 
-def choice(folder: Path, bases: int, queries: str, has_index: bool = False, **told: Any) -> str:
+def choice(folder, bases, queries, has_index=False, **told):
     reference = sized(folder / "reference", bases)
     told = {"search": "kmer", "backend": "auto", **told}
     options = match_options(reference, (queries,), "-", strands=BOTH, **{"threads": 16, **told})
@@ -39,9 +35,7 @@ def choice(folder: Path, bases: int, queries: str, has_index: bool = False, **to
 
 
 @pytest.mark.parametrize("has_index", [False, True])
-def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(
-    tmp_path: Path, has_index: bool
-) -> None:
+def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(tmp_path, has_index):
     few = sized(tmp_path / "few.fq", 300_000_000)
     many = sized(tmp_path / "many.fq", 3_500_000_000)
     assert choice(tmp_path, 3_000_000, few, has_index) == "cpu"
@@ -49,9 +43,7 @@ def test_a_little_work_is_for_the_processor_and_much_for_a_gpu(
 
 
 @pytest.mark.parametrize("uniqueness", [Uniqueness.IN_REFERENCE, Uniqueness.IN_BOTH])
-def test_unique_matches_are_found_where_it_was_measured_to_be_sooner(
-    tmp_path: Path, uniqueness: Uniqueness
-) -> None:
+def test_unique_matches_are_found_where_it_was_measured_to_be_sooner(tmp_path, uniqueness):
     """Genomes and a copy, beside an H200: Mbp, threads, and which was done first."""
     for million, threads, fastest in (
         *((10, 16, "cpu"), (30, 16, "cpu"), (100, 16, "cpu"), (200, 16, "cpu"), (1000, 16, "cpu")),
@@ -62,9 +54,7 @@ def test_unique_matches_are_found_where_it_was_measured_to_be_sooner(
         assert choice(tmp_path, million * 1_000_000, copy, **told) == fastest, (million, threads)
 
 
-def test_what_is_not_unique_or_not_in_minimizers_is_judged_by_tables_of_kmers(
-    tmp_path: Path,
-) -> None:
+def test_what_is_not_unique_or_not_in_minimizers_is_judged_by_tables_of_kmers(tmp_path):
     bases = 200_000_000
     copy = sized(tmp_path / "copy.fa", bases)
     unique = {"uniqueness": Uniqueness.IN_REFERENCE}
@@ -79,7 +69,7 @@ def test_what_is_not_unique_or_not_in_minimizers_is_judged_by_tables_of_kmers(
     assert few == many
 
 
-def test_what_the_user_names_is_taken(tmp_path: Path) -> None:
+def test_what_the_user_names_is_taken(tmp_path):
     few = sized(tmp_path / "few.fq", 1000)
     for backend in ("cpu", "cuda"):
         assert choice(tmp_path, 1000, few, backend=backend) == backend
@@ -87,14 +77,14 @@ def test_what_the_user_names_is_taken(tmp_path: Path) -> None:
     assert choice(tmp_path, 1000, few) == "cpu"
 
 
-def test_where_the_size_is_unknown_a_gpu_is_taken(tmp_path: Path) -> None:
+def test_where_the_size_is_unknown_a_gpu_is_taken(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for queries in ("-", str(pipe), str(tmp_path / "missing")):
         assert choice(tmp_path, 1000, queries) == "auto"
 
 
-def test_bases_are_estimated_from_size_and_kind(tmp_path: Path) -> None:
+def test_bases_are_estimated_from_size_and_kind(tmp_path):
     fasta = sized(tmp_path / "r.fa", 1000)
     fastq = sized(tmp_path / "r.fq", 1000)
     packed = sized(tmp_path / "r.fq.GZ", 1000)
@@ -105,7 +95,7 @@ def test_bases_are_estimated_from_size_and_kind(tmp_path: Path) -> None:
     assert estimate_query_bases([]) == 0
 
 
-def mapping_choice(folder: Path, bases: int, reads: str, **told: Any) -> str:
+def mapping_choice(folder, bases, reads, **told):
     reference = sized(folder / "reference", bases)
     device = DeviceOptions(backend=told.pop("backend", "auto"))
     return backend_of_mapping(
@@ -113,7 +103,7 @@ def mapping_choice(folder: Path, bases: int, reads: str, **told: Any) -> str:
     )
 
 
-def test_mapping_is_for_a_gpu_where_it_saves_more_than_it_takes_to_start(tmp_path: Path) -> None:
+def test_mapping_is_for_a_gpu_where_it_saves_more_than_it_takes_to_start(tmp_path):
     few, many = (sized(tmp_path / f"{size}.fq", size) for size in (20_000_000, 8_000_000_000))
     assert mapping_choice(tmp_path, 3_000_000, few) == "cpu"
     assert mapping_choice(tmp_path, 100_000_000, many) == "auto"

@@ -1,7 +1,5 @@
 """Blocks are cut by the number of matches that their queries are expected to have."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from mummergpu.sequence.codes import MARGIN
 SIZES = WorkSizes(10_000, 10, 10, 10, 1000, 100)
 
 
-def block_of(lengths: list[int]) -> QueryBlock:
+def block_of(lengths):
     offsets = np.cumsum([0, *lengths], dtype=np.int64)
     codes = np.arange(offsets[-1] + 2 * MARGIN, dtype=np.int64).astype(np.uint8)
     names = np.frombuffer(b"n" * len(lengths), dtype=np.uint8)
@@ -22,7 +20,7 @@ def block_of(lengths: list[int]) -> QueryBlock:
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=40), st.lists(st.integers(0, 99)))
-def test_parts_are_the_block(lengths: list[int], densities: list[int]) -> None:
+def test_parts_are_the_block(lengths, densities):
     block, parts = block_of(lengths), BlockParts(SIZES)
     found = []
     rest = iter(densities)
@@ -35,7 +33,7 @@ def test_parts_are_the_block(lengths: list[int], densities: list[int]) -> None:
     assert np.concatenate([part.codes for part in found]).tolist() == block.codes.tolist()
 
 
-def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow() -> None:
+def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow():
     block, parts = block_of([10] * 200), BlockParts(SIZES)
     sizes = []
     for part in parts.parts(block):
@@ -45,7 +43,7 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow() -> N
     assert set(sizes[1:-1]) == {int(SIZES.max_rows / SAFETY) // 10 * 10}
 
 
-def test_no_matches_cut_nothing_and_many_cut_to_small_parts() -> None:
+def test_no_matches_cut_nothing_and_many_cut_to_small_parts():
     parts = BlockParts(SIZES)
     parts.add(100, 0)
     assert parts.max_bases() >= 100_000
@@ -57,7 +55,7 @@ def test_no_matches_cut_nothing_and_many_cut_to_small_parts() -> None:
     assert parts.max_bases() == max(1, SIZES.first_batch_bases // LEAST_SHARE)
 
 
-def test_many_matches_are_forgotten_after_a_while() -> None:
+def test_many_matches_are_forgotten_after_a_while():
     parts = BlockParts(SIZES)
     parts.add(100, 10_000)
     dense = parts.max_bases()

@@ -1,17 +1,13 @@
 """Reads are read ahead, the first ones are looked at, and no thread waits for a pipe."""
 
-from __future__ import annotations
-
 import os
 import threading
-from pathlib import Path
 
 import pytest
 from helpers.read_pairs import write_pairs
 
 from mummergpu.errors import OptionError
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import ReadStream, read_reader
 from mummergpu.pipeline.map_reads import choose_seed_length, usual_length
 from mummergpu.runtime.stats import Stats
@@ -20,23 +16,21 @@ PAIRS = 60
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     write_pairs(tmp_path, PAIRS)
     return tmp_path
 
 
-def stream_of(
-    *sources: ReadSource, stats: Stats | None = None, size: int = 3000
-) -> ReadStream[ReadBlock]:
+def stream_of(*sources, stats=None, size=3000):
     return ReadStream(read_reader(sources, size), stats or Stats(), lambda bases, share: None)
 
 
-def mates_of(folder: Path) -> MateFiles:
+def mates_of(folder):
     return MateFiles(str(folder / "1.fq"), str(folder / "2.fq"))
 
 
 @pytest.mark.parametrize("count", [1, 7, 15, 16, PAIRS, 10 * PAIRS])
-def test_the_first_templates_come_again(folder: Path, count: int) -> None:
+def test_the_first_templates_come_again(folder, count):
     stats = Stats()
     with stream_of(mates_of(folder), stats=stats) as stream:
         first = stream.first_templates(count)
@@ -48,7 +42,7 @@ def test_the_first_templates_come_again(folder: Path, count: int) -> None:
     assert bytes(first[0].codes) == bytes(blocks[0].codes[: first[0].base_count])
 
 
-def test_templates_farther_in_come_by_their_numbers(folder: Path) -> None:
+def test_templates_farther_in_come_by_their_numbers(folder):
     with stream_of(mates_of(folder), size=500) as stream:
         every = b"".join(bytes(block.names) for block in stream.first_templates(PAIRS))
         parts = [
@@ -60,7 +54,7 @@ def test_templates_farther_in_come_by_their_numbers(folder: Path) -> None:
         assert sum(block.pair_count for block in stream.blocks()) == PAIRS
 
 
-def test_pairs_and_single_reads_are_templates(folder: Path) -> None:
+def test_pairs_and_single_reads_are_templates(folder):
     single, both = ReadFile(str(folder / "1.fq")), ReadFile(str(folder / "both.fq"), True)
     with stream_of(single, both) as stream:
         first = stream.first_templates(PAIRS + 10)
@@ -75,7 +69,7 @@ def test_pairs_and_single_reads_are_templates(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [100, 3000, 1 << 20])
-def test_the_first_reads_do_not_depend_on_the_blocks(folder: Path, size: int) -> None:
+def test_the_first_reads_do_not_depend_on_the_blocks(folder, size):
     """Whatever the threads and the size of a file make of blocks."""
     source = ReadFile(str(folder / "1.fq"))
     with stream_of(source, size=size) as stream:
@@ -86,10 +80,10 @@ def test_the_first_reads_do_not_depend_on_the_blocks(folder: Path, size: int) ->
         assert b"".join(bytes(block.names) for block in stream.first_templates(37)) == names
 
 
-def test_the_usual_length_is_that_of_nearly_all_reads(tmp_path: Path) -> None:
+def test_the_usual_length_is_that_of_nearly_all_reads(tmp_path):
     """Most of the reads are long, and too few are short for the median."""
 
-    def usual(lengths: list[int]) -> int:
+    def usual(lengths):
         (tmp_path / "q.fa").write_text(
             "".join(
                 f">{n}\n{'ACGT' * 100}"[: len(str(n)) + 2 + bases] + "\n"
@@ -105,7 +99,7 @@ def test_the_usual_length_is_that_of_nearly_all_reads(tmp_path: Path) -> None:
     assert usual([0, 10]) == usual([]) == 0
 
 
-def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder: Path) -> None:
+def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder):
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     text = (folder / "both.fq").read_bytes()
@@ -120,20 +114,20 @@ def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder: Path) ->
     writer.join()
 
 
-def test_a_pipe_without_data_does_not_keep_the_stream_from_ending(folder: Path) -> None:
+def test_a_pipe_without_data_does_not_keep_the_stream_from_ending(folder):
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     with stream_of(ReadFile(str(pipe))):
         pass
 
 
-def block_of(folder: Path) -> ReadBlock:
+def block_of(folder):
     with stream_of(mates_of(folder)) as stream:
         return stream.first_templates(PAIRS)[0]
 
 
-def test_the_length_of_seeds_is_that_of_the_user_or_of_the_reads(folder: Path) -> None:
-    told: list[str] = []
+def test_the_length_of_seeds_is_that_of_the_user_or_of_the_reads(folder):
+    told = []
     block = block_of(folder)
     assert choose_seed_length(None, [block], 1, "x", told.append) == 20
     assert choose_seed_length(20, [block], 20, "x", told.append) == 20

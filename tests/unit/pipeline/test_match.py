@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace
@@ -24,7 +22,7 @@ BOTH = (Strand.FORWARD, Strand.REVERSE)
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> tuple[str, str]:
+def files(tmp_path):
     made = random.Random(5)
     repeat = random_bases(made, 60)
     records = [random_bases(made, 400) + repeat for _ in range(12)]
@@ -35,9 +33,7 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(reference), str(queries)
 
 
-def output_of(
-    files: tuple[str, str], folder: Path, progress: Messages | None = None, **told: object
-) -> tuple[bytes, Stats]:
+def output_of(files, folder, progress=None, **told):
     stats = Stats()
     path = folder / "matches.txt"
     reference, queries = files
@@ -58,8 +54,8 @@ def output_of(
 
 @pytest.mark.parametrize("max_files", [1, 2, 3, 100])
 def test_earlier_matches_are_merged_when_their_files_become_many(
-    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_files: int
-) -> None:
+    files, tmp_path, monkeypatch, max_files
+):
     whole, _ = output_of(files, tmp_path)
     monkeypatch.setattr(block_search_loop, "MOST_SPILL_FILES", max_files)
     in_groups, stats = output_of(files, tmp_path, page_size=600, memory=1)
@@ -68,9 +64,7 @@ def test_earlier_matches_are_merged_when_their_files_become_many(
     assert whole.count(b"\n") > 200
 
 
-def test_blocks_with_too_many_matches_are_cut(
-    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_with_too_many_matches_are_cut(files, tmp_path, monkeypatch):
     whole, _ = output_of(files, tmp_path)
     monkeypatch.setattr(trees, "SIZES", replace(trees.SIZES, max_rows=3))
     cut, _ = output_of(files, tmp_path, threads=3)
@@ -80,11 +74,11 @@ def test_blocks_with_too_many_matches_are_cut(
 class _Watched(Messages):
     """Keeps what it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(None)
-        self.told: list[Work] = []
+        self.told = []
 
-    def tell(self, work: Work) -> None:
+    def tell(self, work):
         self.told.append(work)
 
 
@@ -98,9 +92,7 @@ class _Watched(Messages):
     ],
     ids=str,
 )
-def test_progress_tells_what_is_written(
-    files: tuple[str, str], tmp_path: Path, given: dict[str, object]
-) -> None:
+def test_progress_tells_what_is_written(files, tmp_path, given):
     progress = _Watched()
     _, stats = output_of(files, tmp_path, progress, **given)
     told = progress.told
@@ -119,15 +111,13 @@ def test_progress_tells_what_is_written(
     assert in_groups[-1:] == ([(counts["queries"], groups - 1, groups)] if groups > 1 else [])
 
 
-def test_progress_goes_on_within_a_long_query(
-    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_goes_on_within_a_long_query(files, tmp_path, monkeypatch):
     sizes = replace(trees.SIZES, piece_bases=100, long_query=1000, batch_bases=200)
     monkeypatch.setattr(trees, "SIZES", sizes)
     genome = "".join(Path(files[0]).read_text().split("\n")[1::2])
     (tmp_path / "long.fa").write_text(f">long\n{genome}\n")
 
-    def steps(queries: str) -> list[int]:
+    def steps(queries):
         progress = _Watched()
         output_of((files[0], queries), tmp_path, progress, page_size=10_000)
         reads = [work for work in progress.told if work.phase is Phase.READS]
@@ -140,9 +130,7 @@ def test_progress_goes_on_within_a_long_query(
 
 @pytest.mark.parametrize("uniqueness", Uniqueness)
 @pytest.mark.parametrize("search", ["kmer", "tree"])
-def test_the_summary_is_that_of_the_rows(
-    files: tuple[str, str], tmp_path: Path, uniqueness: Uniqueness, search: str
-) -> None:
+def test_the_summary_is_that_of_the_rows(files, tmp_path, uniqueness, search):
     """However the reference is cut into pages, and the queries into blocks and files."""
     genome = "".join(Path(files[0]).read_text().split("\n")[1::2])
     (tmp_path / "long.fa").write_text(f">long\n{genome[300:3000]}\n>none\nACACACACACACACACACACAC\n")
@@ -156,7 +144,7 @@ def test_the_summary_is_that_of_the_rows(
     ):
         stats = Stats()
         path = tmp_path / "out"
-        told: dict[str, object] = {"strands": BOTH, "backend": "cpu", "minimum_length": 12, **given}
+        told = {"strands": BOTH, "backend": "cpu", "minimum_length": 12, **given}
         options = match_options(
             files[0], queries, str(path), summary=True, uniqueness=uniqueness, search=search, **told
         )
@@ -170,13 +158,13 @@ def test_the_summary_is_that_of_the_rows(
     assert [file.queries for file in found[0].files] == [36, 2]
 
 
-def _counts_of(text: str, reference: Path, paths: tuple[str, ...]) -> MatchCounts:
+def _counts_of(text, reference, paths):
     """The counts of matches as the text of the output has them."""
     records = reference.read_text().split(">")[1:]
     lengths_of = {record.split("\n")[0]: len(record.split("\n")[1]) for record in records}
     covered = {name: np.zeros(length, dtype=bool) for name, length in lengths_of.items()}
-    matches: Counter[tuple[str, str]] = Counter()
-    lengths: Counter[int] = Counter()
+    matches = Counter()
+    lengths = Counter()
     query = strand = ""
     for line in text.splitlines():
         if line.startswith("> "):
@@ -201,7 +189,7 @@ def _counts_of(text: str, reference: Path, paths: tuple[str, ...]) -> MatchCount
         )
         for name in ("forward", "reverse")
     )
-    binned: Counter[tuple[int, int]] = Counter()
+    binned = Counter()
     for length, count in lengths.items():
         width = 1 if length < 1024 else 32 << (length.bit_length() - 11)
         first = length // width * width

@@ -1,7 +1,5 @@
 """Tasks wait while what they take does not fit beside what others have."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,13 +11,13 @@ TASKS = 200
 
 
 @pytest.mark.parametrize("size", [10, 25, None])
-def test_together_tasks_take_no_more_than_there_is(size: int | None) -> None:
+def test_together_tasks_take_no_more_than_there_is(size):
     shared, lock = MemoryGate(size), threading.Lock()
-    held: list[int] = []
-    most: list[list[int]] = []
+    held = []
+    most = []
     both = threading.Barrier(2)
 
-    def work(number: int) -> int:
+    def work(number):
         # Some take more than there is.
         wanted = 1 + number * 7 % 30
         with shared.taken(wanted):
@@ -37,7 +35,7 @@ def test_together_tasks_take_no_more_than_there_is(size: int | None) -> None:
     if size is not None:
         assert all(sum(one) <= size or len(one) == 1 for one in most)
 
-    def wait_for_each_other(wanted: int) -> None:
+    def wait_for_each_other(wanted):
         with shared.taken(wanted):
             both.wait(timeout=20)
 
@@ -46,7 +44,7 @@ def test_together_tasks_take_no_more_than_there_is(size: int | None) -> None:
         assert len(list(pool.map(wait_for_each_other, [5, 5]))) == 2
 
 
-def test_what_was_taken_is_free_after_an_error() -> None:
+def test_what_was_taken_is_free_after_an_error():
     shared = MemoryGate(5)
     for _ in range(2):
         with pytest.raises(ValueError, match="here"), shared.taken(5):

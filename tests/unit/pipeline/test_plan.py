@@ -1,10 +1,5 @@
 """How a run is divided: which format, how large the pages, which of them together."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from helpers.options import index_options
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
@@ -41,9 +36,7 @@ TREE, BUILDING = 97, 65
         (PAPERS + 1, {"page_size": None}, True),
     ],
 )
-def test_the_format_is_the_papers_while_its_addresses_reach(
-    bases: int, told: dict[str, Any], wide: bool, free: Any
-) -> None:
+def test_the_format_is_the_papers_while_its_addresses_reach(bases, told, wide, free):
     free(1 << 40)
     assert plan_of(bases, **told).layout == Layout.of(DEFAULT_POLICY, wide)
 
@@ -55,21 +48,19 @@ def test_the_format_is_the_papers_while_its_addresses_reach(
         ({"page_size": PAPERS + 1, "address_bits": 24}, "address_bits", "at most 8388608 bases"),
     ],
 )
-def test_pages_too_large_for_the_addresses_are_refused(
-    told: dict[str, Any], option: str, message: str
-) -> None:
+def test_pages_too_large_for_the_addresses_are_refused(told, option, message):
     with pytest.raises(OptionError, match=message) as caught:
         plan_of(100, **told)
     assert caught.value.option == option
 
 
 @pytest.mark.parametrize("bases", [1, 1000, PAPERS])
-def test_a_reference_that_fits_one_page_is_one(bases: int, free: Any) -> None:
+def test_a_reference_that_fits_one_page_is_one(bases, free):
     free(1)
     assert sizes_of(plan_of(bases, page_size=None)) == [bases]
 
 
-def test_the_whole_reference_is_one_page_if_it_fits_the_memory(free: Any) -> None:
+def test_the_whole_reference_is_one_page_if_it_fits_the_memory(free):
     bases = 250_000_000
     needed = bases * (TREE + BUILDING) + padded_bytes(bases)
     free(2 * needed)
@@ -83,7 +74,7 @@ def test_the_whole_reference_is_one_page_if_it_fits_the_memory(free: Any) -> Non
 
 @pytest.mark.parametrize("minimum_length", [1, 20, 1000])
 @pytest.mark.parametrize("share", [2, 3, 5, 7.3, 11])
-def test_pages_are_equal_and_as_few_as_fit(share: float, minimum_length: int) -> None:
+def test_pages_are_equal_and_as_few_as_fit(share, minimum_length):
     bases = 250_000_000
     fitting = int(bases / share)
     memory = fitting * (TREE + BUILDING) + padded_bytes(bases)
@@ -97,7 +88,7 @@ def test_pages_are_equal_and_as_few_as_fit(share: float, minimum_length: int) ->
     assert all(len(group) == 1 for group in plan.groups)
 
 
-def test_the_backend_can_hold_less_than_the_host() -> None:
+def test_the_backend_can_hold_less_than_the_host():
     bases = 100_000_000
     most = 40_000_000 * TREE
     plan = plan_of(bases, most, page_size=None, memory=1 << 40)
@@ -109,7 +100,7 @@ def test_the_backend_can_hold_less_than_the_host() -> None:
     assert len(plan_of(bases, 1 << 40, page_size=None, memory=1 << 40).pages) == 1
 
 
-def test_pages_are_never_smaller_than_the_papers_for_want_of_memory() -> None:
+def test_pages_are_never_smaller_than_the_papers_for_want_of_memory():
     for memory, most in ((1, None), (1 << 40, 1)):
         plan = plan_of(3 * PAPERS, most, page_size=None, memory=memory)
         assert max(sizes_of(plan)) == PAPERS
@@ -117,7 +108,7 @@ def test_pages_are_never_smaller_than_the_papers_for_want_of_memory() -> None:
         assert len(plan.groups) == len(plan.pages)
 
 
-def test_no_page_is_larger_than_its_addresses(free: Any) -> None:
+def test_no_page_is_larger_than_its_addresses(free):
     free(1 << 60)
     plan = plan_of(3_100_000_000, page_size=None)
     assert len(plan.pages) == 3
@@ -128,23 +119,21 @@ def test_no_page_is_larger_than_its_addresses(free: Any) -> None:
     ("page_size", "minimum_length", "expected"),
     [(PAPERS, 20, 20), (30, 20, 15), (31, 20, 16), (1, 20, 1), (None, 20, 20)],
 )
-def test_pages_overlap_by_less_than_half(
-    page_size: int | None, minimum_length: int, expected: int
-) -> None:
+def test_pages_overlap_by_less_than_half(page_size, minimum_length, expected):
     told = {"page_size": page_size, "minimum_length": minimum_length}
     assert search_length(page_size, minimum_length) == expected
     assert plan_of(1000, **told).search_length == expected
 
 
-def test_matches_longer_than_the_papers_page_are_planned_for() -> None:
+def test_matches_longer_than_the_papers_page_are_planned_for():
     told = {"page_size": None, "minimum_length": 2 * PAPERS}
     plan = plan_of(5 * PAPERS, memory=1, **told)
     assert plan.search_length == PAPERS // 2
     assert plan.pages[-1].end == 5 * PAPERS
 
 
-def test_the_report_tells_the_plan() -> None:
-    lines: list[str] = []
+def test_the_report_tells_the_plan():
+    lines = []
     context = RunContext(notice=lines.append)
     stats = context.stats
     told = {"page_size": 30, "memory": 1}
@@ -160,12 +149,12 @@ def test_the_report_tells_the_plan() -> None:
     assert "24-bit addresses" in lines[-1]
 
 
-def taken_megabytes(index: Any) -> int:
+def taken_megabytes(index):
     assert index.memory_warning is not None
     return int(index.memory_warning.split("this reference takes ")[1].split("M ")[0])
 
 
-def test_a_limit_that_nothing_keeps_to_is_told() -> None:
+def test_a_limit_that_nothing_keeps_to_is_told():
     bases = 100_000_000
     for told, least in (({"search": "kmer"}, 100 << 20), ({"page_size": None}, 800 << 20)):
         reference = reference_of_size(bases)
@@ -181,7 +170,7 @@ def test_a_limit_that_nothing_keeps_to_is_told() -> None:
         assert peaks[0] <= peaks[1]
         less = plan_index(reference, index_options(memory=asked - (80 << 20), **told), 2)
         assert less.memory_warning is not None
-        lines: list[str] = []
+        lines = []
         describe_plan(less, 20, "cpu", RunContext(2, warn=lines.append))
         assert lines == [less.memory_warning]
     # What is negligible is not told.
@@ -200,24 +189,22 @@ def test_a_limit_that_nothing_keeps_to_is_told() -> None:
         (10_000, 2, 5_000_000, 5_000_000),
     ],
 )
-def test_blocks_are_small_where_queries_are_few(
-    tmp_path: Path, file_bytes: int, threads: int, asked: int | None, expected: int
-) -> None:
+def test_blocks_are_small_where_queries_are_few(tmp_path, file_bytes, threads, asked, expected):
     half = tmp_path / "half.fa"
     half.write_bytes(b"A" * (file_bytes // 2))
     assert choose_block_size(asked, (str(half), str(half)), threads, 8_000) == expected
 
 
-def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size() -> None:
+def test_blocks_are_as_the_backend_likes_where_nobody_knows_the_size():
     assert choose_block_size(None, ("-",), 2, 8_000) == 8_000
 
 
 @pytest.mark.parametrize("kind", ["kmer", "tree"])
-def test_what_else_needs_memory_is_taken_from_the_limit(kind: str) -> None:
+def test_what_else_needs_memory_is_taken_from_the_limit(kind):
     reference = reference_of_size(300_000_000)
     other = 200 << 20
 
-    def plan(memory: int, other_bytes: int) -> Any:
+    def plan(memory, other_bytes):
         options = index_options(search=kind, page_size=None, memory=memory)
         return plan_index(reference, options, 1, None, UNKNOWN_QUERY_BASES, other_bytes)
 

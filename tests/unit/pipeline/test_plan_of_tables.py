@@ -1,9 +1,5 @@
 """How a k-mer search is divided: which k-mers, how large the parts, which of them together."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from helpers.host_device import HostDevice
 from helpers.plans import padded_bytes, plan_of, reference_of_size, sizes_of
@@ -35,7 +31,7 @@ from mummergpu.sequence.bit_planes import bit_planes_bytes
 pytestmark = pytest.mark.usefixtures("without_bases")
 
 
-def tables_of(bases: int, max_device_bytes: int | None = None, **told: Any) -> Any:
+def tables_of(bases, max_device_bytes=None, **told):
     """Plan a k-mer search, and check what holds of each."""
     told = {"page_size": None, **told}
     plan = plan_of(bases, max_device_bytes, search="kmer", **told)
@@ -50,7 +46,7 @@ def tables_of(bases: int, max_device_bytes: int | None = None, **told: Any) -> A
     return plan
 
 
-def table_bytes_of(plan: Any) -> list[int]:
+def table_bytes_of(plan):
     """What the tables of each group take together."""
     return [
         sum(plan.sampling.table_bytes(page.end - page.begin) for page in group)
@@ -58,13 +54,13 @@ def table_bytes_of(plan: Any) -> list[int]:
     ]
 
 
-def fastest(bases: int, minimum_length: int = 20) -> KmerSampling:
+def fastest(bases, minimum_length=20):
     """The k-mers to list if memory is plenty."""
     job = KmerJob(bases, minimum_length, UNKNOWN_QUERY_BASES)
     return choose_sampling(job, max_table_bytes(bases))
 
 
-def needed_bytes(bases: int) -> int:
+def needed_bytes(bases):
     """The least memory with which a reference has one table."""
     tables = fastest(bases).table_bytes(bases)
     # A quarter of what the reference leaves is for the construction, within bounds.
@@ -73,7 +69,7 @@ def needed_bytes(bases: int) -> int:
 
 
 @pytest.mark.parametrize("bases", [1, 1000, MIN_PAGE_BASES, 50_000_000, 3_100_000_000])
-def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) -> None:
+def test_a_reference_has_one_table_if_it_fits_the_memory(bases, free):
     needed = needed_bytes(bases) + 4
     free(2 * needed)
     assert sizes_of(tables_of(bases)) == [bases]
@@ -84,7 +80,7 @@ def test_a_reference_has_one_table_if_it_fits_the_memory(bases: int, free: Any) 
 
 @pytest.mark.parametrize("most_of", ["the host", "the device"])
 @pytest.mark.parametrize("share", [1.01, 2, 3, 7.3])
-def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> None:
+def test_a_table_that_does_not_fit_is_several(share, most_of):
     bases = 3_000_000_000
     costs = PROCESSOR_COSTS if most_of == "the host" else DEVICE_COSTS
     job = KmerJob(bases, 20, UNKNOWN_QUERY_BASES)
@@ -102,14 +98,14 @@ def test_a_table_that_does_not_fit_is_several(share: float, most_of: str) -> Non
     assert sizes[:-1] == [plan.page_size] * (len(sizes) - 1)
 
 
-def opened_on(memory_bytes: int) -> KmerCudaBackend:
+def opened_on(memory_bytes):
     """The k-mer search on a device with so much free memory."""
-    no_kernels: Any = None
+    no_kernels = None
     return KmerCudaBackend(HostDevice(memory_bytes), no_kernels, Stats(), lambda line: None)
 
 
 @pytest.mark.parametrize("gibibytes", [5, 6, 8])
-def test_tables_leave_a_small_device_the_memory_of_the_packed_reference(gibibytes: int) -> None:
+def test_tables_leave_a_small_device_the_memory_of_the_packed_reference(gibibytes):
     bases = 3_100_000_000
     backend = opened_on(gibibytes << 30)
     packed = bit_planes_bytes(bases)
@@ -125,7 +121,7 @@ def test_tables_leave_a_small_device_the_memory_of_the_packed_reference(gibibyte
     backend.close()
 
 
-def test_a_larger_device_has_the_tables_that_are_fastest() -> None:
+def test_a_larger_device_has_the_tables_that_are_fastest():
     bases = 3_100_000_000
     backend = opened_on(12 << 30)
     left = backend.memory_for_pages(bases)
@@ -134,7 +130,7 @@ def test_a_larger_device_has_the_tables_that_are_fastest() -> None:
     backend.close()
 
 
-def test_unknown_bases_need_no_memory_but_their_own() -> None:
+def test_unknown_bases_need_no_memory_but_their_own():
     bases, known = 1_000_000_000, 1_000_000
     memory = padded_bytes(bases) + (100 << 20)
     plan = plan_of(bases, base_count=known, search="kmer", memory=memory)
@@ -147,7 +143,7 @@ def test_unknown_bases_need_no_memory_but_their_own() -> None:
     assert plan.peak_bytes(plan.pages, 1) < 20 * bases
 
 
-def test_parts_are_not_made_smaller_for_ever() -> None:
+def test_parts_are_not_made_smaller_for_ever():
     for bases in (1000, MIN_PAGE_BASES, 10_000_000):
         plan = tables_of(bases, memory=1)
         assert plan.page_size >= min(bases, MIN_PAGE_BASES // 2)
@@ -155,13 +151,13 @@ def test_parts_are_not_made_smaller_for_ever() -> None:
         assert [len(group) for group in plan.groups] == [1] * len(plan.pages)
 
 
-def test_the_positions_of_a_table_are_numbers_of_32_bits() -> None:
+def test_the_positions_of_a_table_are_numbers_of_32_bits():
     plan = tables_of(2 * MAX_TABLE_BASES + 5, memory=1 << 50)
     assert sizes_of(plan) == [MAX_TABLE_BASES, MAX_TABLE_BASES, 5]
     assert len(plan.groups) == 1
 
 
-def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
+def test_parts_are_as_large_as_is_asked_for_and_make_groups():
     plan = tables_of(1000, page_size=300, memory=1 << 30)
     assert sizes_of(plan) == [300, 300, 300, 100]
     assert len(plan.groups) == 1
@@ -182,12 +178,12 @@ def test_parts_are_as_large_as_is_asked_for_and_make_groups() -> None:
 
 
 @pytest.mark.parametrize("minimum_length", [1, 5, 14, 200, 10_000])
-def test_matches_may_be_longer_than_a_part(minimum_length: int) -> None:
+def test_matches_may_be_longer_than_a_part(minimum_length):
     plan = tables_of(1000, page_size=7, minimum_length=minimum_length, memory=1 << 30)
     assert len(plan.pages) == 143
 
 
-def test_scratch_memory_is_a_part_of_the_memory() -> None:
+def test_scratch_memory_is_a_part_of_the_memory():
     for memory, expected in (
         (1, MIN_SCRATCH_BYTES),
         (padded_bytes(1000) + 4 * MIN_SCRATCH_BYTES + 400, MIN_SCRATCH_BYTES + 100),
@@ -196,8 +192,8 @@ def test_scratch_memory_is_a_part_of_the_memory() -> None:
         assert tables_of(1000, memory=memory).scratch_bytes == expected
 
 
-def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
-    lines: list[str] = []
+def test_the_report_tells_the_plan_of_a_kmer_search():
+    lines = []
     context = RunContext(notice=lines.append)
     stats = context.stats
     plan = plan_of(1000, search="kmer", page_size=300, memory=1)
@@ -216,9 +212,7 @@ def test_the_report_tells_the_plan_of_a_kmer_search() -> None:
 
 
 @pytest.mark.parametrize("page_size", [None, 101, 1 << 40])
-def test_no_part_is_larger_than_a_table_can_be(
-    page_size: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_part_is_larger_than_a_table_can_be(page_size, monkeypatch):
     monkeypatch.setattr(kmer_index, "MAX_TABLE_BASES", 100)
     plan = plan_of(250, search="kmer", page_size=page_size)
     assert [(page.begin, page.end) for page in plan.pages] == [(0, 100), (100, 200), (200, 250)]

@@ -1,13 +1,9 @@
 """Long comparisons of profiles do not hold up the others."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import closing
-from typing import Any
 
 import numpy as np
-import pytest
 
 from mummergpu.input.records.record_arrays import Records
 from mummergpu.pipeline.context import RunContext
@@ -19,25 +15,25 @@ PROFILES = 40
 PATIENCE = 20
 
 
-def some_proteins(count: int) -> NumberedProteins:
+def some_proteins(count):
     offsets = np.arange(count + 1)
     names = np.full(count, ord("x"), dtype=np.uint8)
     records = Records(np.zeros(count + 2 * MARGIN, dtype=np.uint8), offsets, names, offsets)
     return NumberedProteins(records, 0, None, np.zeros(0, dtype=np.int64))
 
 
-def a_search(context: RunContext) -> Any:
-    unused: Any = None
+def a_search(context):
+    unused = None
     return ProfileSearch(unused, context, unused, unused)
 
 
-def test_many_short_tasks_are_done_while_one_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[int] = []
+def test_many_short_tasks_are_done_while_one_is_long(monkeypatch):
+    done = []
     enough = threading.Event()
     context = RunContext(threads=2)
     search = a_search(context)
 
-    def work(_: Any, task: _Task) -> _Found:
+    def work(_, task):
         if task.number == 0:
             assert enough.wait(PATIENCE), f"{len(done)} of the others were done meanwhile"
         else:
@@ -54,18 +50,18 @@ def test_many_short_tasks_are_done_while_one_is_long(monkeypatch: pytest.MonkeyP
     context.executor.shutdown()
 
 
-def test_memory_holds_few_blocks_though_one_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[int] = []
+def test_memory_holds_few_blocks_though_one_is_long(monkeypatch):
+    drawn = []
     gate = threading.Event()
     context = RunContext(threads=2)
     search = a_search(context)
 
-    def work(_: Any, task: _Task) -> _Found:
+    def work(_, task):
         if task.survivors is not None:
             gate.wait(0.5)
         return _Found(task.proteins, task.number, None)
 
-    def tasks() -> Any:
+    def tasks():
         for block in range(200):
             drawn.append(block)
             yield _Task(some_proteins(2), 0, np.array([0]) if block == 0 else None)
@@ -77,7 +73,7 @@ def test_memory_holds_few_blocks_though_one_is_long(monkeypatch: pytest.MonkeyPa
     context.executor.shutdown()
 
 
-def test_survivors_are_cut_for_the_sums_and_again_for_what_is_left() -> None:
+def test_survivors_are_cut_for_the_sums_and_again_for_what_is_left():
     task = _Task(some_proteins(3000), 5, np.arange(3000))
     parts = [*task.parts()]
     assert [one.survivors.size for one in parts if one.survivors is not None] == [1024, 1024, 952]

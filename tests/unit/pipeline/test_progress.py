@@ -1,7 +1,5 @@
 """Pages and queries that are done, and the share of the work that this is."""
 
-from __future__ import annotations
-
 import pytest
 from helpers.in_memory import block_of
 
@@ -18,18 +16,18 @@ PAGES = plan_pages(25, 12, 2)
 
 
 @pytest.fixture
-def told() -> list[Work]:
+def told():
     return []
 
 
-def read_all(done: QueryProgress, shares: tuple[float | None, ...] = (0.5, 0.9, 1.0)) -> None:
+def read_all(done, shares=(0.5, 0.9, 1.0)):
     bases = 0
     for block, share in zip(BLOCKS, shares, strict=True):
         bases += block.base_count
         done.read(bases, share)
 
 
-def test_what_is_read_is_not_done(told: list[Work]) -> None:
+def test_what_is_read_is_not_done(told):
     done = QueryProgress(told.append, 2)
     read_all(done)
     assert told == []
@@ -37,7 +35,7 @@ def test_what_is_read_is_not_done(told: list[Work]) -> None:
     assert told == [Work(Phase.READS, (0,), 0, 0.0)]
 
 
-def test_blocks_are_done_when_they_are_written(told: list[Work]) -> None:
+def test_blocks_are_done_when_they_are_written(told):
     done = QueryProgress(told.append, 2)
     done.begin_group(0, 1)
     read_all(done)
@@ -50,7 +48,7 @@ def test_blocks_are_done_when_they_are_written(told: list[Work]) -> None:
     ]
 
 
-def test_halves_of_a_block_have_their_shares_of_it(told: list[Work]) -> None:
+def test_halves_of_a_block_have_their_shares_of_it(told):
     done = QueryProgress(told.append, 1)
     done.begin_group(0, 1)
     done.read(10, 0.5)
@@ -60,7 +58,7 @@ def test_halves_of_a_block_have_their_shares_of_it(told: list[Work]) -> None:
     assert told[1:] == [Work(Phase.READS, (1,), 4, 0.2), Work(Phase.READS, (2,), 10, 0.5)]
 
 
-def test_the_bases_of_a_long_query_count_while_it_is_searched(told: list[Work]) -> None:
+def test_the_bases_of_a_long_query_count_while_it_is_searched(told):
     done = QueryProgress(told.append, 2)
     done.begin_group(0, 1)
     read_all(done)
@@ -73,7 +71,7 @@ def test_the_bases_of_a_long_query_count_while_it_is_searched(told: list[Work]) 
     assert [work.share for work in told] == pytest.approx([0, 0.25, 0.5, 1.0, 1.0])
 
 
-def test_groups_of_pages_share_the_work(told: list[Work]) -> None:
+def test_groups_of_pages_share_the_work(told):
     done = QueryProgress(told.append, 1)
     done.begin_group(0, 4)
     read_all(done)
@@ -92,7 +90,7 @@ def test_groups_of_pages_share_the_work(told: list[Work]) -> None:
     assert told[-1] == Work(Phase.READS, (3,), 160, 1.0)
 
 
-def test_other_groups_may_follow_or_have_gone_before(told: list[Work]) -> None:
+def test_other_groups_may_follow_or_have_gone_before(told):
     for before, behind in ((0, 2), (2, 0)):
         done = QueryProgress(told.append, 1)
         done.expect_groups(before, behind)
@@ -107,7 +105,7 @@ def test_other_groups_may_follow_or_have_gone_before(told: list[Work]) -> None:
     assert told[-1] == Work(Phase.READS, (5,), 160, 1.0)
 
 
-def test_the_share_of_a_pipe_is_not_known_before_its_end(told: list[Work]) -> None:
+def test_the_share_of_a_pipe_is_not_known_before_its_end(told):
     done = QueryProgress(told.append, 1)
     done.begin_group(0, 2)
     read_all(done, (None, None, None))
@@ -119,8 +117,8 @@ def test_the_share_of_a_pipe_is_not_known_before_its_end(told: list[Work]) -> No
 
 
 @pytest.mark.parametrize("writes", [False, True])
-def test_pages_and_their_bases_are_counted(writes: bool) -> None:
-    told: list[Work] = []
+def test_pages_and_their_bases_are_counted(writes):
+    told = []
     done = PageProgress(told.append, PAGES, writes)
     done.page_is_ready()
     done.share_of_next(0.5)
@@ -135,7 +133,7 @@ def test_pages_and_their_bases_are_counted(writes: bool) -> None:
     assert told[-1] == all_ready
 
 
-def test_the_share_does_not_shrink(told: list[Work]) -> None:
+def test_the_share_does_not_shrink(told):
     done = QueryProgress(told.append, 1)
     done.begin_group(0, 1)
     done.read(10, 0.9)

@@ -1,12 +1,9 @@
 """Temporary files: what is written comes back, and whatever fails is told of their folder."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +18,7 @@ from mummergpu.mapping.candidates.candidates import no_candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
 from mummergpu.pipeline.mapping_groups import SpilledAlignments
 from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
-from mummergpu.sequence.mems import BlockMems, MemColumns
+from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 NUMBERS = np.arange(5, dtype=np.int64)
@@ -29,12 +26,12 @@ BYTES = np.arange(7, dtype=np.uint8)
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
-def mems_of(counts: list[int]) -> BlockMems:
+def mems_of(counts):
     """Matches of queries, so many of each, with other numbers on the other strand."""
     offsets = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     rows = np.arange(offsets[-1])
@@ -42,7 +39,7 @@ def mems_of(counts: list[int]) -> BlockMems:
     return {Strand.FORWARD: forward, Strand.REVERSE: forward._replace(lengths=rows + 9)}
 
 
-def test_matches_come_back_in_order_in_parts_of_their_blocks(folder: Path) -> None:
+def test_matches_come_back_in_order_in_parts_of_their_blocks(folder):
     written = [mems_of(counts) for counts in ([], [1], [2, 0, 3, 1], [0, 4])]
     with SpilledMems(tuple(Strand)) as file:
         for one in written:
@@ -62,9 +59,7 @@ def test_matches_come_back_in_order_in_parts_of_their_blocks(folder: Path) -> No
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
-def test_a_full_disk_is_told_of_the_folder(
-    size: int, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_told_of_the_folder(size, folder, monkeypatch):
     """Small arrays wait in a buffer, so the disk is asked only when the file is rewound."""
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
     message = f"^{folder}: temporary data cannot be kept: no space left on device"
@@ -73,13 +68,13 @@ def test_a_full_disk_is_told_of_the_folder(
         file.rewind()
 
 
-def test_what_waits_in_a_buffer_may_be_lost_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_in_a_buffer_may_be_lost_at_the_end(monkeypatch):
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: open("/dev/full", "w+b"))
     with ArrayFile() as file:
         file.write(NUMBERS)
 
 
-def test_a_file_that_is_cut_anywhere_is_an_error(folder: Path) -> None:
+def test_a_file_that_is_cut_anywhere_is_an_error(folder):
     with ArrayFile() as file:
         file.write(NUMBERS, BYTES)
         file.rewind()
@@ -95,7 +90,7 @@ def test_a_file_that_is_cut_anywhere_is_an_error(folder: Path) -> None:
                 file.read()
 
 
-def test_a_folder_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_a_folder_that_is_missing_is_named(monkeypatch, folder):
     missing = folder / "missing"
     monkeypatch.setattr(tempfile, "tempdir", str(missing))
     message = f"^{missing}: temporary data cannot be kept: no such file or directory"
@@ -103,10 +98,10 @@ def test_a_folder_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, fold
         ArrayFile()
 
 
-def test_no_folder_at_all_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_folder_at_all_is_an_error_too(monkeypatch):
     """As Python tells that it can write to none of the folders that it knows."""
 
-    def refuse() -> str:
+    def refuse():
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
@@ -114,7 +109,7 @@ def test_no_folder_at_all_is_an_error_too(monkeypatch: pytest.MonkeyPatch) -> No
         ArrayFile()
 
 
-def test_reads_come_back_with_their_qualities() -> None:
+def test_reads_come_back_with_their_qualities():
     pairs, single = block_of([b"ACGT", b"GG"], paired=True), block_of([b"TTT"])
     pairs.base_qualities[:] = np.arange(6)
     query = QueryBlock(0, single.padded_codes, single.offsets, single.names, single.name_offsets, 3)
@@ -133,7 +128,7 @@ def test_reads_come_back_with_their_qualities() -> None:
 
 
 @pytest.mark.parametrize("has_groups", [False, True])
-def test_reads_come_back_with_the_word_whether_their_tags_name_groups(has_groups: bool) -> None:
+def test_reads_come_back_with_the_word_whether_their_tags_name_groups(has_groups):
     """Otherwise, a row would have the tag of the header's read group besides its own."""
     with SpilledQueries() as file:
         file.write_block(replace(block_of([b"ACGT"]), has_groups=has_groups))
@@ -141,7 +136,7 @@ def test_reads_come_back_with_the_word_whether_their_tags_name_groups(has_groups
     assert isinstance(back, ReadBlock) and back.has_groups == has_groups
 
 
-def test_alignments_come_back_with_the_reads_to_map_again() -> None:
+def test_alignments_come_back_with_the_reads_to_map_again():
     written = []
     with SpilledAlignments() as file:
         for count in (2, 1):

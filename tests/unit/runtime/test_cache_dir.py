@@ -1,7 +1,5 @@
 """Where caches lie, as the environment says."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -27,20 +25,16 @@ from mummergpu.runtime.cache_dir import (
         ({"HOME": "nowhere"}, None),
     ],
 )
-def test_caches_lie_where_the_environment_says(
-    environment: dict[str, str], expected: str | None
-) -> None:
+def test_caches_lie_where_the_environment_says(environment, expected):
     assert cache_folder(environment) == (None if expected is None else Path(expected))
 
 
-def test_a_relative_folder_means_the_same_after_a_change_of_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_folder_means_the_same_after_a_change_of_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cache_folder({"MUMMERGPU_CACHE_DIR": "kept"}) == tmp_path / "kept"
 
 
-def test_the_temporary_directory_stands_in_for_the_home() -> None:
+def test_the_temporary_directory_stands_in_for_the_home():
     temporary = f"/v/mummergpu-{os.geteuid()}/processor"
     places = processor_code_places({"HOME": "/h", "TMPDIR": "/v"})
     assert places == ("/h/.cache/mummergpu/processor", temporary)
@@ -48,24 +42,24 @@ def test_the_temporary_directory_stands_in_for_the_home() -> None:
     assert processor_code_places({"HOME": "/h"})[1].startswith("/tmp/mummergpu-")
 
 
-def test_a_chosen_folder_stands_alone() -> None:
+def test_a_chosen_folder_stands_alone():
     environment = {"MUMMERGPU_CACHE_DIR": "/a", "HOME": "/h", "TMPDIR": "/v"}
     assert processor_code_places(environment) == ("/a/processor",)
 
 
-def test_a_folder_can_be_written_if_it_can_be_made(tmp_path: Path) -> None:
+def test_a_folder_can_be_written_if_it_can_be_made(tmp_path):
     assert can_be_written(str(tmp_path / "a" / "b"))
     (tmp_path / "file").touch()
     assert not can_be_written(str(tmp_path / "file" / "x"))
 
 
-def test_both_kinds_of_code_lie_in_one_folder(tmp_path: Path) -> None:
+def test_both_kinds_of_code_lie_in_one_folder(tmp_path):
     environment = {"MUMMERGPU_CACHE_DIR": str(tmp_path)}
     assert cache_folder(environment) == tmp_path
     assert folder_of_compiled_code(environment) == tmp_path / "processor"
 
 
-def test_the_first_place_that_can_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_place_that_can_be_written_is_named(monkeypatch):
     environment = {"HOME": "/h", "TMPDIR": "/v"}
     usual = "/h/.cache/mummergpu/processor"
     temporary = f"/v/mummergpu-{os.geteuid()}/processor"

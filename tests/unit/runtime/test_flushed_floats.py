@@ -1,7 +1,5 @@
 """Denormal numbers, which HMMER flushes to zero."""
 
-from __future__ import annotations
-
 import platform
 import sys
 
@@ -10,7 +8,7 @@ import pytest
 from mummergpu.runtime.flushed_floats import flushed_floats
 
 
-def test_denormal_numbers_are_zero_meanwhile() -> None:
+def test_denormal_numbers_are_zero_meanwhile():
     if sys.platform != "linux" or platform.machine() != "x86_64":
         pytest.skip("only the registers of x86-64 on Linux are known")
     least, half = [sys.float_info.min], [0.5]

@@ -1,9 +1,5 @@
 """How much memory is free: the machine's, and what containers are left."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from mummergpu.runtime import memory
@@ -13,7 +9,7 @@ GIB = 1 << 30
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def machine(tmp_path, monkeypatch):
     """A machine with 8 GiB available and no control groups yet."""
     (tmp_path / "meminfo").write_text(f"MemTotal: 1 kB\nMemAvailable: {8 * GIB >> 10} kB\n")
     monkeypatch.setattr(memory, "_MEMORY_FACTS", str(tmp_path / "meminfo"))
@@ -23,23 +19,23 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def make_group(folder: Path, **files: object) -> None:
+def make_group(folder, **files):
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("__", ".")).write_text(f"{content}\n")
 
 
-def test_free_memory_is_some_of_the_memory() -> None:
+def test_free_memory_is_some_of_the_memory():
     assert 1 << 20 < free_memory() < 1 << 50
 
 
-def test_without_control_groups_it_is_the_machines(machine: Path) -> None:
+def test_without_control_groups_it_is_the_machines(machine):
     assert free_memory() == 8 * GIB
     (machine / "meminfo").unlink()
     assert 1 << 20 < free_memory() < 1 << 50
 
 
-def test_a_limit_of_version_2_counts(machine: Path) -> None:
+def test_a_limit_of_version_2_counts(machine):
     (machine / "proc" / "self" / "cgroup").write_text("0::/pod/job\n")
     group = machine / "sys" / "fs" / "cgroup" / "pod" / "job"
     make_group(group, memory__max=2 * GIB, memory__current=GIB)
@@ -53,7 +49,7 @@ def test_a_limit_of_version_2_counts(machine: Path) -> None:
     assert free_memory() == 8 * GIB
 
 
-def test_limits_of_the_groups_above_count(machine: Path) -> None:
+def test_limits_of_the_groups_above_count(machine):
     (machine / "proc" / "self" / "cgroup").write_text("0::/pod/job\n")
     make_group(
         machine / "sys" / "fs" / "cgroup" / "pod" / "job", memory__max=6 * GIB, memory__current=0
@@ -64,13 +60,13 @@ def test_limits_of_the_groups_above_count(machine: Path) -> None:
     assert free_memory() == 2 * GIB
 
 
-def test_a_container_sees_its_own_group_as_the_root(machine: Path) -> None:
+def test_a_container_sees_its_own_group_as_the_root(machine):
     (machine / "proc" / "self" / "cgroup").write_text("0::/of/the/host\n")
     make_group(machine / "sys" / "fs" / "cgroup", memory__max=2 * GIB, memory__current=GIB)
     assert free_memory() == GIB
 
 
-def test_a_limit_of_version_1_counts(machine: Path) -> None:
+def test_a_limit_of_version_1_counts(machine):
     (machine / "proc" / "self" / "cgroup").write_text("5:cpu,cpuacct:/job\n4:memory:/job\n0::/\n")
     make_group(
         machine / "sys" / "fs" / "cgroup" / "memory" / "job",
@@ -84,16 +80,16 @@ def test_a_limit_of_version_1_counts(machine: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["many", "", "-"])
-def test_files_that_make_no_sense_limit_nothing(machine: Path, content: str) -> None:
+def test_files_that_make_no_sense_limit_nothing(machine, content):
     (machine / "proc" / "self" / "cgroup").write_text("0::/\n")
     make_group(machine / "sys" / "fs" / "cgroup", memory__max=content, memory__current=content)
     assert free_memory() == 8 * GIB
 
 
-def test_memory_that_the_system_does_not_tell_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_the_system_does_not_tell_is_assumed(monkeypatch):
     assert memory.total_memory() > 1 << 28
 
-    def refuse(name: str) -> int:
+    def refuse(name):
         raise ValueError("unrecognized configuration name")
 
     monkeypatch.setattr(memory.os, "sysconf", refuse)

@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import random
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,12 +8,12 @@ import pytest
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_map
 
 
-def test_results_come_in_order_though_the_work_does_not() -> None:
+def test_results_come_in_order_though_the_work_does_not():
     made = random.Random(3)
     waits = [made.random() / 200 for _ in range(60)]
-    taken: list[int] = []
+    taken = []
 
-    def work(number: int) -> int:
+    def work(number):
         time.sleep(waits[number])
         return number
 
@@ -25,19 +22,19 @@ def test_results_come_in_order_though_the_work_does_not() -> None:
     assert taken == list(range(60))
 
 
-def test_no_more_items_than_the_window_are_drawn_ahead() -> None:
+def test_no_more_items_than_the_window_are_drawn_ahead():
     drawn = 0
     taken = 0
     furthest = 0
 
-    def items() -> Iterator[int]:
+    def items():
         nonlocal drawn, furthest
         for number in range(50):
             drawn += 1
             furthest = max(furthest, drawn - taken)
             yield number
 
-    def take(_number: int) -> None:
+    def take(_number):
         nonlocal taken
         taken += 1
 
@@ -47,10 +44,10 @@ def test_no_more_items_than_the_window_are_drawn_ahead() -> None:
     assert furthest == 5
 
 
-def test_items_without_a_result_are_cut_until_they_have_one() -> None:
-    taken: list[range] = []
+def test_items_without_a_result_are_cut_until_they_have_one():
+    taken = []
 
-    def halves(numbers: range) -> list[range]:
+    def halves(numbers):
         middle = len(numbers) // 2
         return [numbers[:middle], numbers[middle:]]
 
@@ -67,22 +64,22 @@ def test_items_without_a_result_are_cut_until_they_have_one() -> None:
 
 
 @pytest.mark.parametrize("culprit", ["items", "work", "take"])
-def test_the_first_failure_ends_all(culprit: str) -> None:
+def test_the_first_failure_ends_all(culprit):
     worked = threading.Semaphore(0)
 
-    def items() -> Iterator[int]:
+    def items():
         for number in range(1000):
             if culprit == "items" and number == 10:
                 raise ValueError("items")
             yield number
 
-    def work(number: int) -> int:
+    def work(number):
         worked.release()
         if culprit == "work" and number == 10:
             raise ValueError("work")
         return number
 
-    def take(number: int) -> None:
+    def take(number):
         if culprit == "take" and number == 10:
             raise ValueError("take")
 
@@ -94,25 +91,25 @@ def test_the_first_failure_ends_all(culprit: str) -> None:
     assert count < 20
 
 
-def test_parts_of_items_that_are_cut_are_processed_at_once_and_taken_in_order() -> None:
+def test_parts_of_items_that_are_cut_are_processed_at_once_and_taken_in_order():
     together = threading.Barrier(4, timeout=20)
 
-    def work(item: str) -> str | None:
+    def work(item):
         if len(item) == 2:
             return None
         together.wait()
         return item
 
-    taken: list[str] = []
+    taken = []
     with ThreadPoolExecutor(4) as executor:
         ordered_map(executor, 2, ["ab", "cd"], work, taken.append, cut=list)
     assert taken == ["a", "b", "c", "d"]
 
 
-def test_items_are_drawn_ahead_in_order_by_another_thread() -> None:
+def test_items_are_drawn_ahead_in_order_by_another_thread():
     threads = set()
 
-    def items() -> Iterator[int]:
+    def items():
         for number in range(40):
             threads.add(threading.current_thread())
             yield number
@@ -124,11 +121,11 @@ def test_items_are_drawn_ahead_in_order_by_another_thread() -> None:
     assert not threads.pop().is_alive()
 
 
-def test_no_more_are_drawn_than_may_wait() -> None:
-    drawn: list[int] = []
+def test_no_more_are_drawn_than_may_wait():
+    drawn = []
     enough = threading.Event()
 
-    def items() -> Iterator[int]:
+    def items():
         for number in range(100):
             drawn.append(number)
             if number == 4:
@@ -143,8 +140,8 @@ def test_no_more_are_drawn_than_may_wait() -> None:
         assert drawn == [0, 1, 2, 3, 4]
 
 
-def test_what_the_items_raise_comes_after_those_before() -> None:
-    def items() -> Iterator[int]:
+def test_what_the_items_raise_comes_after_those_before():
+    def items():
         yield 1
         yield 2
         raise ValueError("broken")
@@ -156,10 +153,10 @@ def test_what_the_items_raise_comes_after_those_before() -> None:
     assert taken == [1, 2]
 
 
-def test_a_failure_of_who_takes_the_items_ends_the_thread() -> None:
+def test_a_failure_of_who_takes_the_items_ends_the_thread():
     closed = threading.Event()
 
-    def items() -> Iterator[int]:
+    def items():
         try:
             number = 0
             while True:

@@ -1,13 +1,10 @@
 """Output files: whole under their name, or not there at all."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +16,7 @@ from mummergpu.runtime.unfinished_file import remove_unfinished
 
 
 @pytest.mark.parametrize("older", [[], ["out"]], ids=["new", "older"])
-def test_file_appears_when_complete(tmp_path: Path, older: list[str]) -> None:
+def test_file_appears_when_complete(tmp_path, older):
     path = tmp_path / "out"
     for name in older:
         (tmp_path / name).write_text("old")
@@ -35,7 +32,7 @@ def test_file_appears_when_complete(tmp_path: Path, older: list[str]) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
+def test_error_leaves_everything_as_it_was(tmp_path):
     path = tmp_path / "out"
     path.write_text("old")
     with pytest.raises(RuntimeError), OutputFile(str(path)) as output:
@@ -45,7 +42,7 @@ def test_error_leaves_everything_as_it_was(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_unfinished_files_are_removed_from_outside(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed_from_outside(tmp_path):
     output = OutputFile(str(tmp_path / "out"))
     output.write(b"half")
     assert len(os.listdir(tmp_path)) == 1
@@ -54,13 +51,13 @@ def test_unfinished_files_are_removed_from_outside(tmp_path: Path) -> None:
     output.abandon()
 
 
-def test_new_file_has_the_mode_of_the_umask(tmp_path: Path, umask: None) -> None:
+def test_new_file_has_the_mode_of_the_umask(tmp_path, umask):
     path = tmp_path / "out"
     OutputFile(str(path)).complete()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None) -> None:
+def test_replaced_file_keeps_its_mode(tmp_path, umask):
     path = tmp_path / "out"
     path.touch()
     path.chmod(0o606)
@@ -69,7 +66,7 @@ def test_replaced_file_keeps_its_mode(tmp_path: Path, umask: None) -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
+def test_link_stays_a_link(tmp_path, exists):
     target = tmp_path / "folder" / "target"
     target.parent.mkdir()
     if exists:
@@ -91,7 +88,7 @@ def test_link_stays_a_link(tmp_path: Path, exists: bool) -> None:
         ("file/out", "Not a directory"),
     ],
 )
-def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str) -> None:
+def test_unwritable_places_are_named(tmp_path, name, reason):
     (tmp_path / "file").touch()
     path = f"{tmp_path}/{name}"
     with pytest.raises(OutputError) as failure:
@@ -101,7 +98,7 @@ def test_unwritable_places_are_named(tmp_path: Path, name: str, reason: str) -> 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
-def test_folder_and_file_without_permission(tmp_path: Path) -> None:
+def test_folder_and_file_without_permission(tmp_path):
     path = tmp_path / "out"
     path.touch()
     path.chmod(0o444)
@@ -116,7 +113,7 @@ def test_folder_and_file_without_permission(tmp_path: Path) -> None:
         tmp_path.chmod(0o755)
 
 
-def test_devices_stay_devices_and_a_full_one_is_an_error() -> None:
+def test_devices_stay_devices_and_a_full_one_is_an_error():
     with OutputFile("/dev/null") as output:
         output.write(b"text")
     with pytest.raises(OutputError, match=r"^/dev/full: cannot be written: No space left"):
@@ -127,7 +124,7 @@ def test_devices_stay_devices_and_a_full_one_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("limit", "piece"), [(1000, 4000), (11 << 20, 3 << 20)])
-def test_file_that_outgrows_its_limit_is_removed(tmp_path: Path, limit: int, piece: int) -> None:
+def test_file_that_outgrows_its_limit_is_removed(tmp_path, limit, piece):
     program = (
         "import resource, signal, sys\n"
         "from mummergpu.errors import OutputError\n"
@@ -151,10 +148,10 @@ def test_file_that_outgrows_its_limit_is_removed(tmp_path: Path, limit: int, pie
     assert os.listdir(tmp_path) == []
 
 
-def test_named_pipe_is_written_directly(tmp_path: Path) -> None:
+def test_named_pipe_is_written_directly(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    got: list[bytes] = []
+    got = []
     reader = threading.Thread(target=lambda: got.append(path.read_bytes()))
     reader.start()
     with OutputFile(str(path)) as output:
@@ -164,7 +161,7 @@ def test_named_pipe_is_written_directly(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
-def test_closed_pipe_is_not_an_output_error() -> None:
+def test_closed_pipe_is_not_an_output_error():
     reading, writing = os.pipe()
     os.close(reading)
     with pytest.raises(BrokenPipeError), OutputFile(f"/dev/fd/{writing}") as output:
@@ -172,11 +169,11 @@ def test_closed_pipe_is_not_an_output_error() -> None:
     os.close(writing)
 
 
-def test_pipe_that_does_not_block_gets_everything() -> None:
+def test_pipe_that_does_not_block_gets_everything():
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     text = bytes(1 << 20)
-    got: list[bytes] = []
+    got = []
     with os.fdopen(reading, "rb") as stream:
         reader = threading.Thread(target=lambda: got.append(stream.read()))
         reader.start()
@@ -188,7 +185,7 @@ def test_pipe_that_does_not_block_gets_everything() -> None:
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
-def test_standard_output_goes_where_it_was_sent(name: str, tmp_path: Path) -> None:
+def test_standard_output_goes_where_it_was_sent(name, tmp_path):
     """A shell's ``>> file`` is added to, neither replaced nor overwritten."""
     path = tmp_path / "out"
     path.write_text("before ")
@@ -203,17 +200,15 @@ def test_standard_output_goes_where_it_was_sent(name: str, tmp_path: Path) -> No
     assert path.read_text() == "before text"
 
 
-def pieces_of_a_large_file() -> list[bytes]:
+def pieces_of_a_large_file():
     """Return pieces that add up to several steps of reserving."""
     return [bytes([65 + number]) * (3 << 20) for number in range(12)]
 
 
-def test_an_interrupt_at_the_rename_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_at_the_rename_leaves_nothing(tmp_path, monkeypatch):
     (tmp_path / "out").write_bytes(b"older")
 
-    def interrupt(*_given: object) -> None:
+    def interrupt(*_given):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("os.replace", interrupt)
@@ -223,12 +218,10 @@ def test_an_interrupt_at_the_rename_leaves_nothing(
     assert (tmp_path / "out").read_bytes() == b"older"
 
 
-def test_large_file_holds_no_room_that_it_does_not_need(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_file_holds_no_room_that_it_does_not_need(tmp_path, monkeypatch):
     reserved = []
 
-    def allocate(descriptor: int, begin: int, end: int) -> bool:
+    def allocate(descriptor, begin, end):
         reserved.append((begin, end))
         return allocate_room(descriptor, begin, end)
 
@@ -247,9 +240,7 @@ def test_large_file_holds_no_room_that_it_does_not_need(
     assert [begin for begin, _ in reserved] == [0] + [end for _, end in reserved[:-1]]
 
 
-def test_large_file_on_a_system_that_cannot_reserve(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_file_on_a_system_that_cannot_reserve(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(files, "_allocate", lambda *stretch: asked.append(stretch))
     path = tmp_path / "out"
@@ -261,7 +252,7 @@ def test_large_file_on_a_system_that_cannot_reserve(
     assert len(asked) == 1
 
 
-def test_room_cannot_be_reserved_in_a_pipe() -> None:
+def test_room_cannot_be_reserved_in_a_pipe():
     reading, writing = os.pipe()
     assert not files._allocate(writing, 0, 4096)
     os.close(reading)

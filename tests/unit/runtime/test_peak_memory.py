@@ -1,7 +1,5 @@
 """The peak of memory in the units of different systems."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -20,10 +18,10 @@ print(stats.peak_memory())
 """
 
 
-def peak(system: str) -> int:
+def peak(system):
     return int(subprocess.check_output([sys.executable, "-c", PROGRAM, system]))
 
 
-def test_macos_tells_bytes_and_other_systems_tell_kibibytes() -> None:
+def test_macos_tells_bytes_and_other_systems_tell_kibibytes():
     assert peak("darwin") == 3_000_000
     assert peak("freebsd14") == 3_000_000 * 1024

@@ -1,9 +1,6 @@
 """The processors of this machine, and of systems that tell less."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 
 import pytest
 
@@ -11,23 +8,19 @@ from mummergpu.runtime import processors
 from mummergpu.runtime.processors import first_processor, processor_count
 
 
-def test_processors_that_the_process_may_not_use_do_not_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_processors_that_the_process_may_not_use_do_not_count(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
     assert processor_count() == 3
 
 
 @pytest.mark.parametrize(("told", "expected"), [(8, 8), (None, 1)])
-def test_where_a_system_does_not_tell_which_may_be_used_all_count(
-    told: int | None, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_a_system_does_not_tell_which_may_be_used_all_count(told, expected, monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: told)
     assert processor_count() == expected
 
 
-def test_the_first_processor_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_processor_is_described(tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     path.write_text("model name\t: A : B\nflags\t\t: x y\npower management:\n\nmodel name : C\n\n")
     monkeypatch.setattr(processors, "_DESCRIPTION", str(path))
@@ -35,9 +28,7 @@ def test_the_first_processor_is_described(tmp_path: Path, monkeypatch: pytest.Mo
     assert first_processor() == told
 
 
-def test_a_description_that_is_not_complete_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_description_that_is_not_complete_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     path.write_text("model name\t: A\n")
     monkeypatch.setattr(processors, "_DESCRIPTION", str(path))
@@ -48,7 +39,7 @@ def test_a_description_that_is_not_complete_is_refused(
         first_processor()
 
 
-def write_groups(root: Path, cgroup: str, files: dict[str, str]) -> str:
+def write_groups(root, cgroup, files):
     """Write what the system tells of cgroups below a folder; return that."""
     for name, text in {"proc/self/cgroup": cgroup, **files}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -91,9 +82,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_quotas_of_cgroups_bound_the_processors(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quotas_of_cgroups_bound_the_processors(name, tmp_path, monkeypatch):
     cgroup, files, expected = GROUPS[name]
     at = {f"sys/fs/cgroup/{file}": text for file, text in files.items()}
     root = write_groups(tmp_path, cgroup, at)
@@ -105,5 +94,5 @@ def test_quotas_of_cgroups_bound_the_processors(
         assert processor_count() == min(allowed, expected or allowed)
 
 
-def test_a_system_without_cgroups_has_no_quota(tmp_path: Path) -> None:
+def test_a_system_without_cgroups_has_no_quota(tmp_path):
     assert processors._quota(f"{tmp_path}/") == processors._NO_QUOTA

@@ -1,7 +1,5 @@
 """The line of progress, which the test draws, and the share of a job that is done."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys
@@ -15,25 +13,25 @@ from mummergpu.runtime.progress import Messages, Phase, Progress, ProgressShares
 
 
 @pytest.fixture
-def stream(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+def stream(monkeypatch):
     for name in ("DELAY", "INTERVAL", "LINE_INTERVAL"):
         monkeypatch.setattr(runtime, name, 1000.0)
     return io.StringIO()
 
 
-def pages(done: int, total: int) -> Work:
+def pages(done, total):
     return Work(Phase.PAGES, (done, total))
 
 
-def reads(done: int, bases: int = 0, share: float | None = None) -> Work:
+def reads(done, bases=0, share=None):
     return Work(Phase.READS, (done,), bases, share)
 
 
-def last_line(stream: io.StringIO) -> str:
+def last_line(stream):
     return stream.getvalue().rpartition("\r")[2]
 
 
-def test_a_short_run_shows_nothing_and_imports_nothing() -> None:
+def test_a_short_run_shows_nothing_and_imports_nothing():
     program = (
         "import sys\n"
         "from mummergpu.runtime.progress import Phase, Progress, Work\n"
@@ -46,14 +44,14 @@ def test_a_short_run_shows_nothing_and_imports_nothing() -> None:
     assert done.stderr == b""
 
 
-def test_nothing_appears_before_there_is_something_to_tell(stream: io.StringIO) -> None:
+def test_nothing_appears_before_there_is_something_to_tell(stream):
     progress = Progress(stream)
     progress._draw()
     progress.close()
     assert stream.getvalue() == ""
 
 
-def test_the_line_is_rewritten_and_the_last_one_is_kept(stream: io.StringIO) -> None:
+def test_the_line_is_rewritten_and_the_last_one_is_kept(stream):
     progress = Progress(stream)
     progress.tell(pages(1, 3))
     progress._draw()
@@ -66,7 +64,7 @@ def test_the_line_is_rewritten_and_the_last_one_is_kept(stream: io.StringIO) -> 
     assert stream.getvalue().endswith("\n") and "\n" not in stream.getvalue()[:-1]
 
 
-def test_there_are_a_share_a_rate_and_a_time_left(stream: io.StringIO) -> None:
+def test_there_are_a_share_a_rate_and_a_time_left(stream):
     progress = Progress(stream)
     for bases in (0, 4_000_000, 5_000_000):
         progress.tell(reads(bases // 100, bases, bases / 50_000_000))
@@ -77,7 +75,7 @@ def test_there_are_a_share_a_rate_and_a_time_left(stream: io.StringIO) -> None:
     assert "| 5.00M/50.0M [00:00<00:0" in line and "bp/s]" in line
 
 
-def test_without_bases_there_are_a_share_and_a_time_left(stream: io.StringIO) -> None:
+def test_without_bases_there_are_a_share_and_a_time_left(stream):
     progress = Progress(stream)
     for done in (1, 1, 2):
         progress.tell(Work(Phase.RUNS, ("LMONO", done, 4), 0, done / 4))
@@ -88,7 +86,7 @@ def test_without_bases_there_are_a_share_and_a_time_left(stream: io.StringIO) ->
     assert last_line(stream).startswith("mummergpu: HSILL: 1 of 4 runs:  25%|")
 
 
-def test_text_is_written_above_the_line(stream: io.StringIO) -> None:
+def test_text_is_written_above_the_line(stream):
     progress = Progress(stream)
     progress.write_line("early")
     progress.tell(pages(1, 1))
@@ -100,7 +98,7 @@ def test_text_is_written_above_the_line(stream: io.StringIO) -> None:
     assert "mummergpu: 1 of 1 page ready" in line
 
 
-def test_without_a_terminal_there_is_a_line_at_times(stream: io.StringIO) -> None:
+def test_without_a_terminal_there_is_a_line_at_times(stream):
     progress = Progress(stream, on_terminal=False)
     for count in (1, 2):
         progress.tell(reads(1000 * count, 59_000 * count, 0.4 * count))
@@ -118,9 +116,7 @@ def test_without_a_terminal_there_is_a_line_at_times(stream: io.StringIO) -> Non
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_thread_draws_when_a_line_is_due(
-    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, terminal: bool
-) -> None:
+def test_a_thread_draws_when_a_line_is_due(stream, monkeypatch, terminal):
     for name in ("DELAY", "INTERVAL", "LINE_INTERVAL"):
         monkeypatch.setattr(runtime, name, 0.001)
     progress = Progress(stream, terminal)
@@ -133,11 +129,9 @@ def test_a_thread_draws_when_a_line_is_due(
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_that_has_gone_is_no_error(
-    monkeypatch: pytest.MonkeyPatch, terminal: bool
-) -> None:
+def test_a_terminal_that_has_gone_is_no_error(monkeypatch, terminal):
     class Gone(io.StringIO):
-        def write(self, text: str) -> int:
+        def write(self, text):
             raise OSError(5, "Input/output error")
 
     for name in ("DELAY", "LINE_INTERVAL"):
@@ -149,7 +143,7 @@ def test_a_terminal_that_has_gone_is_no_error(
     progress.close()
 
 
-def test_messages_show_only_text(stream: io.StringIO) -> None:
+def test_messages_show_only_text(stream):
     for progress in (Messages(stream), Messages(None)):
         progress.tell(pages(1, 2))
         progress.write_line("text")
@@ -157,8 +151,8 @@ def test_messages_show_only_text(stream: io.StringIO) -> None:
     assert stream.getvalue() == "text\n"
 
 
-def test_parts_add_up_to_the_whole() -> None:
-    told: list[float] = []
+def test_parts_add_up_to_the_whole():
+    told = []
     shares = ProgressShares(told.append)
     parts = [(shares.part(0.25, 5), 5, 0.25), (shares.part(0.75, 300), 300, 1.0)]
     with ThreadPoolExecutor(4) as pool:
@@ -170,7 +164,7 @@ def test_parts_add_up_to_the_whole() -> None:
     assert len(told) == 305
 
 
-def test_a_part_without_steps_is_no_error() -> None:
-    told: list[float] = []
+def test_a_part_without_steps_is_no_error():
+    told = []
     ProgressShares(told.append).part(0.5, 0)
     assert told == []

@@ -1,7 +1,5 @@
 """Memory that a thread uses again."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +7,7 @@ import numpy as np
 from mummergpu.runtime.scratch import ThreadArray
 
 
-def test_a_thread_gets_the_same_memory_again() -> None:
+def test_a_thread_gets_the_same_memory_again():
     made = ThreadArray(np.int32)
     first = made.of_size(100)
     assert first.shape == (100,) and first.dtype == np.int32 and first.flags.writeable
@@ -20,7 +18,7 @@ def test_a_thread_gets_the_same_memory_again() -> None:
     assert made.of_size(0).size == 0
 
 
-def test_each_thread_has_memory_of_its_own() -> None:
+def test_each_thread_has_memory_of_its_own():
     made = ThreadArray(np.uint8)
     here = made.of_size(50)
     with ThreadPoolExecutor(1) as pool:

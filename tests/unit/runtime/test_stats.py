@@ -1,7 +1,5 @@
 """Counters and stage timers."""
 
-from __future__ import annotations
-
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +11,7 @@ from mummergpu.matching.summary import FileCounts, LengthCount, MatchCounts, Str
 from mummergpu.runtime.stats import SCHEMA_VERSION, STAGES, Stats, peak_memory
 
 
-def test_report_has_the_stages_that_ran_and_a_version() -> None:
+def test_report_has_the_stages_that_ran_and_a_version():
     stats = Stats()
     with stats.stage("match_kernel"):
         pass
@@ -23,7 +21,7 @@ def test_report_has_the_stages_that_ran_and_a_version() -> None:
     assert report["stages"]["match_kernel"].keys() == {"seconds", "count", "peak_memory_bytes"}
 
 
-def test_stage_adds_up_seconds_and_runs() -> None:
+def test_stage_adds_up_seconds_and_runs():
     stats, began = Stats(), time.perf_counter()
     for _ in range(2):
         with stats.stage("match_kernel"):
@@ -35,22 +33,22 @@ def test_stage_adds_up_seconds_and_runs() -> None:
     assert 1_000_000 < stage.peak_memory_bytes <= peak_memory()
 
 
-def test_stage_that_fails_is_timed_too() -> None:
+def test_stage_that_fails_is_timed_too():
     stats = Stats()
     with pytest.raises(RuntimeError), stats.stage("format"):
         raise RuntimeError
     assert stats.stages["format"].count == 1
 
 
-def test_unknown_stage_is_refused() -> None:
+def test_unknown_stage_is_refused():
     with pytest.raises(KeyError), Stats().stage("kernel_match"):
         pass
 
 
-def test_nothing_is_lost_between_threads() -> None:
+def test_nothing_is_lost_between_threads():
     stats = Stats()
 
-    def work(_number: int) -> None:
+    def work(_number):
         for _ in range(500):
             stats.add(queries=1, matches=2)
             with stats.stage("print_kernel"):
@@ -62,7 +60,7 @@ def test_nothing_is_lost_between_threads() -> None:
     assert stats.stages["print_kernel"].count == 4000
 
 
-def test_numbers_of_numpy_reach_the_report() -> None:
+def test_numbers_of_numpy_reach_the_report():
     stats = Stats()
     stats.add(queries=np.int64(3))
     stats.add_bytes(output=np.int64(5))
@@ -73,7 +71,7 @@ def test_numbers_of_numpy_reach_the_report() -> None:
     assert report["settings"] == {"backend": "cpu"}
 
 
-def test_what_was_counted_of_matches_is_in_the_report() -> None:
+def test_what_was_counted_of_matches_is_in_the_report():
     stats = Stats()
     report = json.loads(stats.as_json())
     assert report["files"] == report["strands"] == report["match_lengths"] == []
@@ -96,7 +94,7 @@ def test_what_was_counted_of_matches_is_in_the_report() -> None:
     assert report["match_lengths"][1] == {"first": 1024, "last": 1055, "matches": 1}
 
 
-def test_summary_names_the_stages_that_were_run() -> None:
+def test_summary_names_the_stages_that_were_run():
     stats = Stats()
     with stats.stage("tree_flatten"):
         pass

@@ -1,10 +1,7 @@
 """Temporary files: what goes wrong with them is told of their folder."""
 
-from __future__ import annotations
-
 import errno
 import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,7 @@ from mummergpu.errors import InputError, OutputError
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
 
 
-def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with temporary_data(), open_temporary_file() as file:
         file.write(b"ACGT")
@@ -21,7 +18,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_is_told_of_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_of_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(OutputError) as caught, temporary_data():
         raise OSError(errno.ENOSPC, "whatever")
@@ -30,8 +27,8 @@ def test_a_full_disk_is_told_of_the_folder(tmp_path: Path, monkeypatch: pytest.M
     assert caught.value.message == expected
 
 
-def test_no_folder_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> str:
+def test_no_folder_at_all_is_told(monkeypatch):
+    def refuse():
         raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in [...]")
 
     monkeypatch.setattr(tempfile, "gettempdir", refuse)
@@ -41,6 +38,6 @@ def test_no_folder_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             open_temporary_file()
 
 
-def test_other_faults_pass() -> None:
+def test_other_faults_pass():
     with pytest.raises(InputError, match="reads: bad"), temporary_data():
         raise InputError("bad", "reads")

@@ -1,15 +1,11 @@
 """Files that get their name when they are complete."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,24 +15,24 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.unfinished_file import UnfinishedFile
 
 
-def write(path: Path, text: bytes, durable: bool = False) -> None:
+def write(path, text, durable=False):
     file = UnfinishedFile(str(path))
     os.write(file.descriptor, text)
     file.finish(durable)
 
 
-def refuse(number: int) -> Callable[..., Any]:
-    def fail(*_arguments: object, **_more: object) -> None:
+def refuse(number):
+    def fail(*_arguments, **_more):
         raise OSError(number, os.strerror(number))
 
     return fail
 
 
-def open_descriptors() -> set[str]:
+def open_descriptors():
     return set(os.listdir("/proc/self/fd"))
 
 
-def test_descriptors_are_closed(tmp_path: Path) -> None:
+def test_descriptors_are_closed(tmp_path):
     before = open_descriptors()
     write(tmp_path / "out", b"new")
     write(tmp_path / "out", b"again")
@@ -48,7 +44,7 @@ def test_descriptors_are_closed(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_the_last_of_two_that_are_written_at_once_stays(tmp_path: Path) -> None:
+def test_the_last_of_two_that_are_written_at_once_stays(tmp_path):
     path = str(tmp_path / "out")
     first, second = UnfinishedFile(path), UnfinishedFile(path)
     os.write(first.descriptor, b"first")
@@ -74,7 +70,7 @@ for turn in range(300):
 """
 
 
-def test_processes_that_write_the_same_file_leave_a_whole_one(tmp_path: Path) -> None:
+def test_processes_that_write_the_same_file_leave_a_whole_one(tmp_path):
     path = tmp_path / "out"
     words = [sys.executable, "-c", MANY, str(path)]
     processes = [
@@ -100,15 +96,13 @@ def test_processes_that_write_the_same_file_leave_a_whole_one(tmp_path: Path) ->
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_permissions_are_as_they_are_given(umask: None, tmp_path: Path) -> None:
+def test_permissions_are_as_they_are_given(umask, tmp_path):
     path = tmp_path / "out"
     UnfinishedFile(str(path), 0o600).finish()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_permissions_that_cannot_be_set_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_permissions_that_cannot_be_set_are_an_error(tmp_path, monkeypatch):
     path = tmp_path / "out"
     path.write_text("older")
     before = open_descriptors()
@@ -119,17 +113,17 @@ def test_permissions_that_cannot_be_set_are_an_error(
     assert open_descriptors() == before
 
 
-def watch_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def watch_calls(monkeypatch):
     """Return the list that takes the calls of `os` that keep data, with what they concern."""
-    told: list[str] = []
+    told = []
     really_sync, really_replace = os.fsync, os.replace
 
-    def sync(descriptor: int) -> None:
+    def sync(descriptor):
         is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
         told.append("fsync folder" if is_folder else "fsync file")
         really_sync(descriptor)
 
-    def replace(path: str, target: str) -> None:
+    def replace(path, target):
         told.append(f"replace {os.path.basename(target)}")
         really_replace(path, target)
 
@@ -139,9 +133,7 @@ def watch_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("older", [True, False])
-def test_a_durable_file_is_synced_before_and_its_name_after(
-    older: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_durable_file_is_synced_before_and_its_name_after(older, tmp_path, monkeypatch):
     path = tmp_path / "out"
     if older:
         path.write_text("older")
@@ -160,12 +152,12 @@ def test_a_durable_file_is_synced_before_and_its_name_after(
     [(errno.EINVAL, False), (errno.EOPNOTSUPP, False), (errno.EIO, True), (errno.ENOSPC, True)],
 )
 def test_a_folder_that_cannot_be_synced_is_no_failure_but_a_failed_disk_is(
-    number: int, is_error: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    number, is_error, tmp_path, monkeypatch
+):
     path = tmp_path / "out"
     really_sync = os.fsync
 
-    def sync(descriptor: int) -> None:
+    def sync(descriptor):
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(number, os.strerror(number))
         really_sync(descriptor)
@@ -185,7 +177,7 @@ def test_a_folder_that_cannot_be_synced_is_no_failure_but_a_failed_disk_is(
     assert open_descriptors() == before
 
 
-def test_an_unfinished_file_has_a_temporary_name(tmp_path: Path) -> None:
+def test_an_unfinished_file_has_a_temporary_name(tmp_path):
     before = open_descriptors()
     file = UnfinishedFile(str(tmp_path / "made"))
     (path,) = tmp_path.iterdir()

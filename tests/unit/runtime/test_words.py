@@ -1,12 +1,10 @@
 """Numbers with their nouns."""
 
-from __future__ import annotations
-
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.words import pluralize
 
 
-def test_one_thing_has_a_singular() -> None:
+def test_one_thing_has_a_singular():
     assert [pluralize(number, "read") for number in (0, 1, 2000)] == [
         "0 reads",
         "1 read",
@@ -18,7 +16,7 @@ def test_one_thing_has_a_singular() -> None:
     ]
 
 
-def test_progress_of_one_thing_has_a_singular() -> None:
+def test_progress_of_one_thing_has_a_singular():
     assert Work(Phase.READS, (1,)).text == "1 read done"
     assert Work(Phase.READS, (4096,)).text == "4,096 reads done"
     assert Work(Phase.PAGES, (0, 1)).text == "0 of 1 page ready"

@@ -1,9 +1,6 @@
 """Codes of bases, their letters, reverse complements."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,30 +27,30 @@ from mummergpu.sequence.codes import (
 from mummergpu.sequence.strand import Strand
 
 
-def test_codes_follow_the_alphabet_in_both_cases() -> None:
+def test_codes_follow_the_alphabet_in_both_cases():
     assert encode(b"ACGTacgt").tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
 
 
-def test_rna_has_the_codes_of_dna() -> None:
+def test_rna_has_the_codes_of_dna():
     assert encode(b"ACGUacgu").tolist() == encode(b"ACGTacgt").tolist()
 
 
 @each("letter", [byte for byte in range(256) if chr(byte) not in "ACGTUacgtu"])
-def test_every_other_byte_is_a_break(letter: int) -> None:
+def test_every_other_byte_is_a_break(letter):
     assert encode(bytes([letter])).tolist() == [BREAK]
 
 
-def test_the_table_has_a_code_for_each_byte() -> None:
+def test_the_table_has_a_code_for_each_byte():
     assert CODE_OF_BYTE.shape == (256,)
     assert CODE_OF_BYTE.dtype == np.uint8
 
 
-def test_letters_come_back_with_n_for_whatever_is_no_base() -> None:
+def test_letters_come_back_with_n_for_whatever_is_no_base():
     text = b"ACGTNacgtnRYKM-*uU "
     assert decode(encode(text)).decode() == normalised(text.decode())
 
 
-def test_letters_that_are_kept_have_codes_of_their_own() -> None:
+def test_letters_that_are_kept_have_codes_of_their_own():
     letters = b"ACGTRYSWKMBDHVN"
     for text in (letters, letters.lower()):
         codes = encode(text, keeps_letters=True)
@@ -61,7 +58,7 @@ def test_letters_that_are_kept_have_codes_of_their_own() -> None:
         assert np.minimum(codes, BREAK).tolist() == encode(text).tolist()
 
 
-def test_kept_letters_are_complemented_in_sequences_of_any_length() -> None:
+def test_kept_letters_are_complemented_in_sequences_of_any_length():
     letters, complements = b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN"
     for length in range(100):
         text = (letters * 7)[:length]
@@ -71,7 +68,7 @@ def test_kept_letters_are_complemented_in_sequences_of_any_length() -> None:
         assert bytes(LETTERS[code] for code in turned) == expected
 
 
-def test_flattened_codes_are_breaks_and_tell_what_they_were() -> None:
+def test_flattened_codes_are_breaks_and_tell_what_they_were():
     text = b"ACNR" + b"A" * 300_000 + b"Y" + b"N" * 300_000 + b"W"
     codes = encode(text, keeps_letters=True)
     letters = flatten(codes)
@@ -81,12 +78,12 @@ def test_flattened_codes_are_breaks_and_tell_what_they_were() -> None:
     assert flatten(codes) is NO_LETTERS
 
 
-def test_nothing_is_nothing() -> None:
+def test_nothing_is_nothing():
     assert encode(b"").size == 0
     assert decode(encode(b"")) == b""
 
 
-def turned(queries: list[str]) -> list[str]:
+def turned(queries):
     codes = encode("".join(queries).encode())
     offsets = np.cumsum([0, *map(len, queries)]).astype(np.int64)
     result = reverse_complement_each(codes, offsets)
@@ -95,25 +92,25 @@ def turned(queries: list[str]) -> list[str]:
     return [text[begin:end] for begin, end in pairwise(offsets)]
 
 
-def test_each_query_is_turned_in_its_place() -> None:
+def test_each_query_is_turned_in_its_place():
     queries = ["ACG", "", "T", "AACCGGTT", "NNA", "", "GATTACA"]
     assert turned(queries) == [reverse_complement(query) for query in queries]
 
 
-def test_breaks_stay_breaks_when_turned() -> None:
+def test_breaks_stay_breaks_when_turned():
     assert turned(["ANNC", "N"]) == ["GNNT", "N"]
 
 
-def test_turning_twice_changes_nothing() -> None:
+def test_turning_twice_changes_nothing():
     queries = ["ACGTTGN", "", "CCA"]
     assert turned(turned(queries)) == queries
 
 
-def test_no_queries_have_no_reverse_complement() -> None:
+def test_no_queries_have_no_reverse_complement():
     assert turned([]) == []
 
 
-def test_turned_queries_lie_between_breaks() -> None:
+def test_turned_queries_lie_between_breaks():
     codes = encode(b"ACGTTNA" * 30)
     offsets = np.array([0, 5, 5, 40, 210])
     padded = with_margins(codes)
@@ -125,11 +122,11 @@ def test_turned_queries_lie_between_breaks() -> None:
     assert (found[:MARGIN] == BREAK).all() and (found[-MARGIN:] == BREAK).all()
 
 
-def test_forward_comes_before_reverse() -> None:
+def test_forward_comes_before_reverse():
     assert sorted(Strand) == [Strand.FORWARD, Strand.REVERSE]
 
 
-def test_every_length_around_a_vector_register() -> None:
+def test_every_length_around_a_vector_register():
     made = np.random.default_rng(5)
     lengths = [*range(100), 33, 0, 31, 128, 1]
     offsets = np.concatenate(([0], np.cumsum(lengths)))
@@ -145,7 +142,7 @@ AMINO_ACIDS = Alphabet(b"ACDEFGHIKLMNPQRSTVWYXBJZOU", 20)
 @pytest.mark.parametrize(
     ("alphabet", "foreign"), [(NUCLEOTIDES, b"EFIJLOPQXZ"), (AMINO_ACIDS, b"")]
 )
-def test_each_byte_has_the_code_of_its_letter(alphabet: Alphabet, foreign: bytes) -> None:
+def test_each_byte_has_the_code_of_its_letter(alphabet, foreign):
     assert alphabet.foreign_letters == foreign
     plain, full = alphabet.code_of_byte(), alphabet.code_of_byte(keeps_letters=True)
     assert plain.max() == alphabet.residue_count
@@ -176,7 +173,7 @@ def encoded_amino_acids(text, codes, at, among):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     ("alphabet", "encoded"), [(NUCLEOTIDES, encoded_bases), (AMINO_ACIDS, encoded_amino_acids)]
 )
-def test_compiled_code_agrees_with_the_tables(alphabet: Alphabet, encoded: Any) -> None:
+def test_compiled_code_agrees_with_the_tables(alphabet, encoded):
     for begin in range(0, 256, STEP):
         text = np.arange(begin, begin + STEP).astype(np.uint8)
         codes = np.empty(STEP, dtype=np.uint8)

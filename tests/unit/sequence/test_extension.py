@@ -1,7 +1,5 @@
 """Many bases compared at a time, and k-mers read as words: what plain Python counts."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -26,11 +24,11 @@ ANY = 1 << 40
 EXAMPLES = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def codes_of(numbers: list[int]) -> np.ndarray:
+def codes_of(numbers):
     return np.array(numbers, dtype=np.uint8)
 
 
-def count_ahead(one: list[int], at: int, other: list[int], other_at: int, most: int) -> int:
+def count_ahead(one, at, other, other_at, most):
     equal = 0
     while (
         equal < most
@@ -42,13 +40,13 @@ def count_ahead(one: list[int], at: int, other: list[int], other_at: int, most: 
     return equal
 
 
-def count_behind(one: list[int], at: int, other: list[int], other_at: int, most: int) -> int:
+def count_behind(one, at, other, other_at, most):
     backward = len(one) - at, len(other) - other_at
     return count_ahead(one[::-1], backward[0], other[::-1], backward[1], most)
 
 
 @st.composite
-def pairs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def pairs(draw):
     """Two sequences that have a long run in common, with a few differences and breaks."""
     letters = draw(st.sampled_from([1, 2, 4]))
     common = draw(st.lists(st.integers(0, letters - 1), max_size=4 * STEP))
@@ -64,9 +62,7 @@ def pairs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 @EXAMPLES
 @given(pair=pairs(), data=st.data(), most=st.one_of(st.integers(0, 3 * STEP), st.just(ANY)))
-def test_as_many_are_equal_as_are_counted_one_by_one(
-    pair: tuple[list[int], list[int]], data: st.DataObject, most: int
-) -> None:
+def test_as_many_are_equal_as_are_counted_one_by_one(pair, data, most):
     one, other = pair
     at = data.draw(st.integers(0, len(one)), "at")
     # Mostly on the diagonal that has the common run.
@@ -80,7 +76,7 @@ def test_as_many_are_equal_as_are_counted_one_by_one(
 
 @each("most", [0, 1, STEP - 1, STEP, STEP + 1, 2 * STEP, ANY])
 @pytest.mark.parametrize("length", [0, 1, *range(STEP - 2, STEP + 3), 2 * STEP, 5 * STEP + 7])
-def test_runs_of_every_length_end_at_a_difference_or_a_break(length: int, most: int) -> None:
+def test_runs_of_every_length_end_at_a_difference_or_a_break(length, most):
     """However long the run is, and wherever it begins; margins are breaks as well."""
     run = np.random.default_rng(length).integers(0, BREAK, length).tolist()
     for ends in (([], []), ([0], [1]), ([BREAK], [BREAK]), ([2], [BREAK]), ([BREAK], [3])):
@@ -94,7 +90,7 @@ def test_runs_of_every_length_end_at_a_difference_or_a_break(length: int, most: 
             assert extend_left(one, begin, other, behind, most) == expected
 
 
-def test_a_break_equals_nothing_in_either_sequence() -> None:
+def test_a_break_equals_nothing_in_either_sequence():
     breaks = with_margins(codes_of([BREAK] * 100))
     bases = with_margins(codes_of([0] * 100))
     for one, other in ((breaks, breaks), (breaks, bases), (bases, breaks)):
@@ -103,7 +99,7 @@ def test_a_break_equals_nothing_in_either_sequence() -> None:
             assert extend_left(one, at, other, at, ANY) == 0
 
 
-def test_margins_are_a_copy_with_breaks_around_it() -> None:
+def test_margins_are_a_copy_with_breaks_around_it():
     codes = codes_of([0, 1, 2, 3, 4, 0])
     padded = with_margins(codes)
     assert padded.dtype == np.uint8 and padded.flags.c_contiguous
@@ -113,13 +109,13 @@ def test_margins_are_a_copy_with_breaks_around_it() -> None:
     assert with_margins(codes[:0]).tolist() == [BREAK] * 2 * MARGIN
 
 
-def test_margins_are_as_wide_as_what_is_read_beyond_the_ends() -> None:
+def test_margins_are_as_wide_as_what_is_read_beyond_the_ends():
     # A step that begins at the last base or behind it, and the two words of a k-mer.
     assert MARGIN >= STEP
     assert MARGIN >= 16 >= MAXIMUM_KMER_LENGTH
 
 
-def number_of(kmer: list[int]) -> int:
+def number_of(kmer):
     if BREAK in kmer:
         return -1
     return sum(code << 2 * place for place, code in enumerate(kmer))
@@ -129,9 +125,7 @@ def number_of(kmer: list[int]) -> int:
 @given(codes=st.lists(st.integers(0, 3), min_size=1, max_size=40), data=st.data())
 @example([3] * 40, None)
 @example([0] * 40, None)
-def test_kmers_are_numbers_with_the_first_base_lowest(
-    codes: list[int], data: st.DataObject | None
-) -> None:
+def test_kmers_are_numbers_with_the_first_base_lowest(codes, data):
     codes = list(codes)
     if data is not None:
         for place in data.draw(st.lists(st.integers(0, len(codes) - 1), max_size=3), "breaks"):
@@ -145,7 +139,7 @@ def test_kmers_are_numbers_with_the_first_base_lowest(
 
 
 @pytest.mark.parametrize("length", range(1, MAXIMUM_KMER_LENGTH + 1))
-def test_a_break_counts_just_within_the_kmer(length: int) -> None:
+def test_a_break_counts_just_within_the_kmer(length):
     for place in range(18):
         codes = [3] * 18
         codes[place] = BREAK
@@ -155,7 +149,7 @@ def test_a_break_counts_just_within_the_kmer(length: int) -> None:
 
 @EXAMPLES
 @given(data=st.data())
-def test_a_match_is_followed_to_the_first_difference(data: st.DataObject) -> None:
+def test_a_match_is_followed_to_the_first_difference(data):
     """Neither sequence has margins, and nothing outside them is compared."""
     common = data.draw(st.integers(0, 200))
     some = random.Random(data.draw(st.integers(0, 1 << 20)))

@@ -1,7 +1,5 @@
 """Minimizers, contexts and extensions on the other strand: what plain Python finds."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -28,16 +26,16 @@ Found = list[tuple[int, bool, int]]
 """The position of each minimizer, whether it is turned, and its rank."""
 
 
-def codes_of(numbers: list[int]) -> np.ndarray:
+def codes_of(numbers):
     return np.array(numbers, dtype=np.uint8)
 
 
-def turned(codes: list[int]) -> list[int]:
+def turned(codes):
     """The reverse complement."""
     return [3 - code if code < BREAK else BREAK for code in reversed(codes)]
 
 
-def rank_of(kmer: list[int]) -> tuple[int, bool] | None:
+def rank_of(kmer):
     """The rank of a k-mer, and whether its reverse complement is the lower number."""
     if BREAK in kmer:
         return None
@@ -50,7 +48,7 @@ def rank_of(kmer: list[int]) -> tuple[int, bool] | None:
     return (mixed >> 1) + 1, numbers[0] > numbers[1]
 
 
-def by_definition(codes: list[int], kmer_length: int, window: int) -> Found:
+def by_definition(codes, kmer_length, window):
     """All k-mers that have the lowest rank of some window."""
     ranks = [rank_of(codes[at : at + kmer_length]) for at in range(len(codes) - kmer_length + 1)]
     found = set()
@@ -61,7 +59,7 @@ def by_definition(codes: list[int], kmer_length: int, window: int) -> Found:
     return sorted(found)
 
 
-def found_in(codes: list[int], kmer_length: int, window: int, cuts: tuple[int, ...] = ()) -> Found:
+def found_in(codes, kmer_length, window, cuts=()):
     """What the compiled function finds, part by part."""
     padded = with_margins(codes_of(codes))
     places, ranks = np.empty(len(codes) + 1, np.int64), np.empty(len(codes) + 1, np.uint32)
@@ -80,9 +78,7 @@ def found_in(codes: list[int], kmer_length: int, window: int, cuts: tuple[int, .
 
 @EXAMPLES
 @given(data=st.data(), kmer_length=st.sampled_from([1, 3, 5, 9]), window=st.integers(1, 20))
-def test_the_lowest_kmers_of_all_windows_are_found(
-    data: st.DataObject, kmer_length: int, window: int
-) -> None:
+def test_the_lowest_kmers_of_all_windows_are_found(data, kmer_length, window):
     letters = data.draw(st.integers(0, BREAK))
     codes = data.draw(st.lists(st.integers(0, letters), min_size=1, max_size=120))
     cuts = data.draw(st.lists(st.integers(0, len(codes)), max_size=3))
@@ -95,9 +91,7 @@ def test_the_lowest_kmers_of_all_windows_are_found(
 
 
 @pytest.mark.parametrize("window", [1, 8, 100, minimizers.MAXIMUM_WINDOW])
-def test_parts_that_are_looked_at_together_meet(
-    window: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_that_are_looked_at_together_meet(window, monkeypatch):
     """A sequence of several chunks, with a break beside a border."""
     codes = np.random.default_rng(window).integers(0, BREAK, 2 * minimizers.CHUNK + 700).tolist()
     codes[minimizers.CHUNK - 1] = BREAK
@@ -106,7 +100,7 @@ def test_parts_that_are_looked_at_together_meet(
     assert 0.8 < len(expected) / minimizers_expected(len(codes), window) < 1.2
 
 
-def test_no_window_has_no_minimizer() -> None:
+def test_no_window_has_no_minimizer():
     assert found_in([0, 1, 2, 3] * 3, 9, 5) == []
     assert found_in([BREAK] * 50, 9, 5) == []
     assert [at for at, _, _ in found_in([0] * 20, 9, 5)] == list(range(12))
@@ -114,7 +108,7 @@ def test_no_window_has_no_minimizer() -> None:
 
 @EXAMPLES
 @given(data=st.data())
-def test_contexts_tell_how_far_the_sides_agree(data: st.DataObject) -> None:
+def test_contexts_tell_how_far_the_sides_agree(data):
     """Of two k-mers, each on either strand."""
     length = 5
     kmer = data.draw(st.lists(st.integers(0, 3), min_size=length, max_size=length))
@@ -141,14 +135,14 @@ def test_contexts_tell_how_far_the_sides_agree(data: st.DataObject) -> None:
     assert tuple(told) == (sides if is_lower else sides[::-1])
 
 
-def context_at_of(codes: list[int], kmer_length: int, is_turned: bool) -> np.uint64:
+def context_at_of(codes, kmer_length, is_turned):
     """The context of the k-mer behind nine bases."""
     return context_at(with_margins(codes_of(codes)), MARGIN + 9, kmer_length, is_turned)
 
 
 @EXAMPLES
 @given(data=st.data(), most=st.one_of(st.integers(0, 3 * STEP), st.just(1 << 40)))
-def test_bases_pair_as_on_the_reverse_complement(data: st.DataObject, most: int) -> None:
+def test_bases_pair_as_on_the_reverse_complement(data, most):
     common = data.draw(st.lists(st.integers(0, 3), max_size=3 * STEP))
     one = data.draw(st.lists(st.integers(0, BREAK), max_size=3)) + common
     other = data.draw(st.lists(st.integers(0, BREAK), max_size=3)) + common
@@ -165,7 +159,7 @@ def test_bases_pair_as_on_the_reverse_complement(data: st.DataObject, most: int)
 
 
 @each("length", [0, 1, STEP - 1, STEP, STEP + 1, 3 * STEP + 5])
-def test_pairs_end_at_differences_and_breaks(length: int) -> None:
+def test_pairs_end_at_differences_and_breaks(length):
     run = np.random.default_rng(length).integers(0, BREAK, length).tolist()
     for ends in ((0, 1), (BREAK, BREAK), (2, BREAK), (BREAK, 3)):
         one = with_margins(codes_of([ends[0], *run, ends[0]]))

@@ -1,24 +1,22 @@
 """Picked k-mers: of those side by side, the one that their bases choose."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from mummergpu.runtime.jit import jit
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, with_margins
+from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.sequence.picked_kmers import MAX_BASES, mark_picked, picked_kmer
 
 SAMPLINGS = [(14, 7), (13, 8), (6, 4), (3, 2), (6, 15), (3, 5), (15, 18), (1, 3), (5, 1)]
 
 
 @jit
-def picked_at(codes: CodeArray, at: int, kmer_length: int, kmers: int) -> int:
+def picked_at(codes, at, kmer_length, kmers):
     """Call `picked_kmer`."""
     return picked_kmer(codes, at, kmer_length, kmers)
 
 
-def sequence_of(bases: int, seed: int = 0) -> CodeArray:
+def sequence_of(bases, seed=0):
     """Random bases with breaks, a run of one base, and copies of two."""
     random = np.random.default_rng(seed)
     codes = random.integers(0, 4, bases).astype(np.uint8)
@@ -28,7 +26,7 @@ def sequence_of(bases: int, seed: int = 0) -> CodeArray:
     return codes
 
 
-def listed(padded: CodeArray, first: int, behind: int, kmer_length: int, kmers: int) -> list[int]:
+def listed(padded, first, behind, kmer_length, kmers):
     """The places of picked k-mers of a part."""
     marks = np.zeros(-(-(behind - first) // 64), dtype=np.uint64)
     mark_picked(padded, first, behind, kmer_length, kmers, marks)
@@ -37,7 +35,7 @@ def listed(padded: CodeArray, first: int, behind: int, kmer_length: int, kmers: 
 
 
 @pytest.mark.parametrize(("kmer_length", "kmers"), SAMPLINGS)
-def test_those_are_listed_that_are_picked_somewhere(kmer_length: int, kmers: int) -> None:
+def test_those_are_listed_that_are_picked_somewhere(kmer_length, kmers):
     codes = sequence_of(3000)
     padded, span = with_margins(codes), kmer_length + kmers - 1
     picked = []
@@ -60,7 +58,7 @@ def test_those_are_listed_that_are_picked_somewhere(kmer_length: int, kmers: int
     assert parts == expected
 
 
-def test_the_same_bases_have_the_same_picked_kmer() -> None:
+def test_the_same_bases_have_the_same_picked_kmer():
     codes = sequence_of(500, 1)
     copies = with_margins(np.concatenate((codes, [BREAK], codes)))
     for kmer_length, kmers in SAMPLINGS:
@@ -75,7 +73,7 @@ def test_the_same_bases_have_the_same_picked_kmer() -> None:
         assert one == other
 
 
-def test_of_random_bases_few_are_picked() -> None:
+def test_of_random_bases_few_are_picked():
     random = np.random.default_rng(3)
     padded = with_margins(random.integers(0, 4, 200_000).astype(np.uint8))
     for (kmer_length, kmers), share in (((14, 7), 3 / 15), ((12, 5), 3 / 11), ((5, 5), 2 / 6)):

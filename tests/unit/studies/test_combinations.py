@@ -1,7 +1,5 @@
 """Which combinations a study measures, and in what order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 
@@ -22,7 +20,7 @@ from mummergpu.studies.combinations import (
 )
 
 
-def test_there_are_128_combinations_of_seven_letters() -> None:
+def test_there_are_128_combinations_of_seven_letters():
     codes = every_policy()
     assert codes[0] == CONTROL == "none"
     assert len(codes) == len(set(codes)) == 128
@@ -30,7 +28,7 @@ def test_there_are_128_combinations_of_seven_letters() -> None:
     assert codes[-1] == "QRTmrtn"
 
 
-def test_the_processor_has_no_textures() -> None:
+def test_the_processor_has_no_textures():
     assert differing_policies("cuda") == every_policy()
     codes = differing_policies("cpu")
     assert codes[0] == CONTROL
@@ -53,11 +51,11 @@ def test_the_processor_has_no_textures() -> None:
         ("none,none", "cuda", "none"),
     ],
 )
-def test_policies_are_chosen_by_codes_and_patterns(text: str, backend: str, expected: str) -> None:
+def test_policies_are_chosen_by_codes_and_patterns(text, backend, expected):
     assert choose_policies(text, backend) == expected.split()
 
 
-def test_a_pattern_is_as_good_as_all_that_match_it() -> None:
+def test_a_pattern_is_as_good_as_all_that_match_it():
     assert choose_policies("*", "cuda") == choose_policies("all", "cuda") == every_policy()
     with_tree_texture = choose_policies("T*", "cuda")
     assert len(with_tree_texture) == 1 + 16
@@ -76,7 +74,7 @@ def test_a_pattern_is_as_good_as_all_that_match_it() -> None:
         ("all,m", "cuda", "'all' is not made of"),
     ],
 )
-def test_what_is_no_policy_is_an_error(text: str, backend: str, told: str) -> None:
+def test_what_is_no_policy_is_an_error(text, backend, told):
     with pytest.raises(OptionError) as caught:
         choose_policies(text, backend)
     assert caught.value.option == "policies"
@@ -84,7 +82,7 @@ def test_what_is_no_policy_is_an_error(text: str, backend: str, told: str) -> No
 
 
 @pytest.mark.parametrize("wide", [False, True])
-def test_combinations_of_a_layout_differ_in_textures_only(wide: bool) -> None:
+def test_combinations_of_a_layout_differ_in_textures_only(wide):
     groups = by_layout(every_policy(), wide)
     assert len(groups) == 16
     for layout, codes in groups.items():
@@ -97,14 +95,14 @@ def test_combinations_of_a_layout_differ_in_textures_only(wide: bool) -> None:
 CODES = ["none", "m", "Tn", "QRT", "r", "t", "mrt"]
 
 
-def flat(visits: list[list[PlannedRun]]) -> list[PlannedRun]:
+def flat(visits):
     return [run for visit in visits for run in visit]
 
 
 @pytest.mark.parametrize(("runs", "rounds"), [(1, 1), (5, 5), (5, 2), (5, 1), (4, 3), (2, 2)])
 @pytest.mark.parametrize("control_runs", [0, 1, 10, 50])
 @pytest.mark.parametrize("profile", [False, True])
-def test_each_run_is_planned_once(runs: int, rounds: int, control_runs: int, profile: bool) -> None:
+def test_each_run_is_planned_once(runs, rounds, control_runs, profile):
     visits = order_of_visits(CODES, runs, rounds, control_runs, 3, profile)
     expected = wanted(CODES, runs, control_runs)
     if profile:
@@ -123,7 +121,7 @@ def test_each_run_is_planned_once(runs: int, rounds: int, control_runs: int, pro
         assert repeats == sorted(repeats)
 
 
-def test_nodes_are_counted_at_the_end_of_the_last_visit() -> None:
+def test_nodes_are_counted_at_the_end_of_the_last_visit():
     visits = order_of_visits(CODES, 4, 2, 0, 1, True)
     for visit in visits[: len(CODES)]:
         assert {run.kind for run in visit} == {"run"}
@@ -131,15 +129,15 @@ def test_nodes_are_counted_at_the_end_of_the_last_visit() -> None:
         assert [run.kind for run in visit] == ["run", "run", "profile"]
 
 
-def test_the_seed_gives_the_order() -> None:
-    def order(seed: int) -> list[list[PlannedRun]]:
+def test_the_seed_gives_the_order():
+    def order(seed):
         return order_of_visits(CODES, 3, 3, 2, seed, False)
 
     assert order(1) == order(1)
     assert len({tuple(map(tuple, order(seed))) for seed in range(8)}) == 8
 
 
-def test_each_round_has_another_order() -> None:
+def test_each_round_has_another_order():
     codes = every_policy()
     visits = order_of_visits(codes, 3, 3, 0, 1, False)
     orders = [[visit[0].policy for visit in visits[128 * n : 128 * n + 128]] for n in range(3)]
@@ -147,7 +145,7 @@ def test_each_round_has_another_order() -> None:
 
 
 @pytest.mark.parametrize("control_runs", [1, 2, 7, 10, 63])
-def test_the_control_is_spread_evenly(control_runs: int) -> None:
+def test_the_control_is_spread_evenly(control_runs):
     visits = order_of_visits(every_policy(), 2, 2, control_runs, 1, False)
     places = [number for number, visit in enumerate(visits) if visit[0].kind == "control"]
     assert [visits[place][0].repeat for place in places] == list(range(control_runs))
@@ -158,7 +156,7 @@ def test_the_control_is_spread_evenly(control_runs: int) -> None:
     assert all(abs(gap - ideal / 2) < 2 for gap in (between[0], between[-1]))
 
 
-def test_the_order_of_a_seed_stays_as_it_is() -> None:
+def test_the_order_of_a_seed_stays_as_it_is():
     """A sweep may go on with a later Python."""
     order = [visit[0].policy for visit in order_of_visits(CODES, 1, 1, 0, 1, False)]
     assert order == ["QRT", "mrt", "t", "Tn", "none", "r", "m"]

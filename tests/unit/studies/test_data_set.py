@@ -1,10 +1,7 @@
 """What the runs of a study search, and the hash that tells whether it is the same."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,19 +12,19 @@ from helpers.studies import data_of
 from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.sequence.strand import Strand
-from mummergpu.studies.data_set import DataSet, make_data_set, read_data_set
+from mummergpu.studies.data_set import make_data_set, read_data_set
 
 FORWARD = (Strand.FORWARD,)
 CASE = CASES[0]
 QUERIES = ("ACGTACGT", "", "TTGACA", "N", "GATTACA", "AC")
 
 
-def digest_of(queries: tuple[str, ...], parts: int = 1) -> str:
+def digest_of(queries, parts=1):
     return data_of(replace(CASE, queries=queries), parts).query_digest()
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path):
     some = random.Random(2)
     bases = random_bases(some, 500)
     (tmp_path / "r.fa").write_text(f">one\n{bases[:300]}\n>two\n{bases[300:]}\n")
@@ -39,16 +36,16 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def read(files: Path, *queries: str, block_size: int = 1 << 20, **more: object) -> DataSet:
+def read(files, *queries, block_size=1 << 20, **more):
     paths = [str(files / name) for name in queries]
     return read_data_set("x", str(files / "r.fa"), paths, block_size, 20, FORWARD, **more)  # type: ignore[arg-type]
 
 
-def test_the_hash_does_not_depend_on_blocks() -> None:
+def test_the_hash_does_not_depend_on_blocks():
     assert len({digest_of(QUERIES, parts) for parts in range(1, 7)}) == 1
 
 
-def test_the_hash_does_not_depend_on_the_size_of_blocks_nor_on_names(files: Path) -> None:
+def test_the_hash_does_not_depend_on_the_size_of_blocks_nor_on_names(files):
     sizes = [1, 50, 333, 1 << 20]
     read_so = [read(files, "q.fa", block_size=size) for size in sizes]
     assert len({len(data.blocks) for data in read_so}) == 4
@@ -57,7 +54,7 @@ def test_the_hash_does_not_depend_on_the_size_of_blocks_nor_on_names(files: Path
     assert len({data.query_bases for data in read_so}) == 1
 
 
-def test_the_hash_changes_with_every_base_border_and_order() -> None:
+def test_the_hash_changes_with_every_base_border_and_order():
     seen = {digest_of(QUERIES)}
     count = 1
     for number, query in enumerate(QUERIES):
@@ -82,27 +79,27 @@ def test_the_hash_changes_with_every_base_border_and_order() -> None:
     assert len(seen) > count + 50
 
 
-def test_figures_of_the_queries() -> None:
+def test_figures_of_the_queries():
     data = data_of(replace(CASE, queries=QUERIES), 3)
     assert (len(data.blocks), data.query_count, data.query_bases) == (3, 6, 24)
     assert data.median_query_length == 4
     assert [block.query_count for block in data.blocks] == [2, 2, 2]
 
 
-def test_files_are_read(files: Path) -> None:
+def test_files_are_read(files):
     data = read(files, "q.fa", "renamed.fa")
     assert data.query_count == 90
     assert data.reference.record_lengths.tolist() == [300, 200]
     assert (data.name, data.minimum_length, data.strands) == ("x", 20, FORWARD)
 
 
-def test_no_queries_is_an_error(files: Path) -> None:
+def test_no_queries_is_an_error(files):
     with pytest.raises(InputError, match="has no queries to measure with") as caught:
         read(files, "empty.fa")
     assert caught.value.path == str(files / "empty.fa")
 
 
-def test_rules_are_kept(files: Path) -> None:
+def test_rules_are_kept(files):
     with pytest.raises(InputError, match=r"empty\.fa"):
         read(files, "q.fa", "empty.fa", rules=QueryRules(no_empty=True))
     with pytest.raises(InputError, match=r"protein\.fa"):
@@ -115,7 +112,7 @@ def test_rules_are_kept(files: Path) -> None:
     assert read_data_set("x", proteins[0], proteins[:1], 100, 20, FORWARD, rules).query_count == 1
 
 
-def test_a_workload_is_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workload_is_made_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     data = make_data_set("SSUIS", 0.0005, None, 1 << 20, None, FORWARD)
     assert list(tmp_path.iterdir()) == []
@@ -131,6 +128,6 @@ def test_a_workload_is_made_in_memory(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("name", "scale"), [("NOSUCH", 1.0), ("LMONO", 0.0), ("LMONO", -1.0)])
-def test_what_is_no_workload_is_an_error(name: str, scale: float) -> None:
+def test_what_is_no_workload_is_an_error(name, scale):
     with pytest.raises(OptionError):
         make_data_set(name, scale, None, 1 << 20, None, FORWARD)

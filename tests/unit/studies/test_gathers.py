@@ -1,7 +1,5 @@
 """Records at random addresses: all inside the table, and spread over it."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -20,13 +18,13 @@ from mummergpu.studies.gathers import (
 )
 
 
-def table_of(records: int) -> np.ndarray:
+def table_of(records):
     table = np.zeros(records * RECORD_WORDS, dtype=np.uint64)
     fill_table(table)
     return table
 
 
-def shape_of(split: bool, records: int) -> tuple[int, int]:
+def shape_of(split, records):
     """The words from a record to the next, and from its first half to its second."""
     return (2, 2 * records) if split else (RECORD_WORDS, 2)
 
@@ -39,9 +37,7 @@ def shape_of(split: bool, records: int) -> tuple[int, int]:
     steps=st.integers(0, 300),
     words=st.sampled_from(["filled", "zeros", "ones"]),
 )
-def test_addresses_stay_in_the_table(
-    records: int, split: bool, first: int, steps: int, words: str
-) -> None:
+def test_addresses_stay_in_the_table(records, split, first, steps, words):
     table = table_of(records)
     if words != "filled":
         table[:] = 0 if words == "zeros" else (1 << 63) - 1
@@ -54,7 +50,7 @@ def test_addresses_stay_in_the_table(
 
 
 @each("records, split", [(1, False), (7, True), (1000, False), (1000, True), (1 << 16, False)])
-def test_addresses_are_those_that_the_records_name(records: int, split: bool) -> None:
+def test_addresses_are_those_that_the_records_name(records, split):
     table = table_of(records)
     stride, second = shape_of(split, records)
     addresses = np.arange(LANES, dtype=np.int64) % records
@@ -70,7 +66,7 @@ def test_addresses_are_those_that_the_records_name(records: int, split: bool) ->
 
 
 @each("records, split", [(500, False), (500, True), (20_000, False), (20_000, True)])
-def test_chains_do_not_go_in_circles(records: int, split: bool) -> None:
+def test_chains_do_not_go_in_circles(records, split):
     """Else a table of gigabytes would seem to be read from a cache."""
     table = table_of(records)
     stride, second = shape_of(split, records)
@@ -88,7 +84,7 @@ def test_chains_do_not_go_in_circles(records: int, split: bool) -> None:
     assert all(np.unique(at).size > LANES * 3 // 4 for at in every)
 
 
-def test_a_table_is_filled_with_different_words() -> None:
+def test_a_table_is_filled_with_different_words():
     table = table_of(5000)
     assert np.unique(table).size == table.size
     assert np.unique(table & 0xFFFFFFFF).size > 0.99 * table.size
@@ -97,9 +93,7 @@ def test_a_table_is_filled_with_different_words() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("table_bytes", [0, 1, 32, 1000, 1 << 18])
-def test_rates_are_plausible(
-    monkeypatch: pytest.MonkeyPatch, table_bytes: int, threads: int
-) -> None:
+def test_rates_are_plausible(monkeypatch, table_bytes, threads):
     monkeypatch.setattr(gathers, "PROCESSOR_GATHERS", 1 << 10)
     with ThreadPoolExecutor(threads) as pool:
         rates = processor_gathers(table_bytes, 3, threads, pool.map)
@@ -107,14 +101,12 @@ def test_rates_are_plausible(
     assert all(1e5 < rate < 1e12 for rate in rates.values())
 
 
-def test_a_rate_is_the_records_of_all_threads_in_the_median_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_rate_is_the_records_of_all_threads_in_the_median_time(monkeypatch):
     # The first turn warms up; of the others the median counts.
     lengths = iter([50.0, 1.0, 9.0, 2.0] * 2)
     now, turns = [0.0], []
 
-    def clock() -> float:
+    def clock():
         return now[0]
 
     def map_function(function, numbers):
@@ -130,10 +122,10 @@ def test_a_rate_is_the_records_of_all_threads_in_the_median_time(
     assert turns == [[0, 1, 2, 3, 4]] * 8
 
 
-def test_threads_follow_chains_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_follow_chains_of_their_own(monkeypatch):
     starts, tables = [], []
 
-    def noted(table, records, stride, second, addresses, steps) -> int:
+    def noted(table, records, stride, second, addresses, steps):
         starts.append(addresses.tolist())
         tables.append((table.size, records, stride, second))
         assert addresses.max() * stride + second < table.size

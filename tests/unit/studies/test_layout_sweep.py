@@ -1,10 +1,7 @@
 """Whole sweeps on the processor: each run once, the control's matches, interruptions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from helpers.opened_backends import GENOME
@@ -35,7 +32,7 @@ ALL = differing_policies("cpu")
 FEW = "none tn rt m"
 
 
-def test_all_layouts_are_measured(tmp_path: Path) -> None:
+def test_all_layouts_are_measured(tmp_path):
     progress = Steps()
     options = options_of(ALL, GENOME, runs=2, control_runs=3)
     assert sweep_into(tmp_path, DATA, options, progress=progress) == 16 * 2 + 3
@@ -51,7 +48,7 @@ def test_all_layouts_are_measured(tmp_path: Path) -> None:
     assert order != sorted(order) and order[1:17] != order[17:33]
 
 
-def test_the_setup_says_what_was_measured(tmp_path: Path) -> None:
+def test_the_setup_says_what_was_measured(tmp_path):
     data = data_of(GENOME, 2, STRANDS)
     options = options_of(FEW, GENOME, runs=1, control_runs=0, seed=7, threads=3)
     sweep_into(tmp_path, data, options)
@@ -73,7 +70,7 @@ def test_the_setup_says_what_was_measured(tmp_path: Path) -> None:
     assert {"python", "system", "numpy", "numba"} <= set(machine.versions)
 
 
-def test_the_wide_format_is_measured(tmp_path: Path) -> None:
+def test_the_wide_format_is_measured(tmp_path):
     case = replace(GENOME, page_size=ONE_PAGE)
     sweep_into(tmp_path, DATA, options_of(ALL, case, runs=1, control_runs=0, bits=32))
     sweep = read_sweep(tmp_path)
@@ -83,7 +80,7 @@ def test_the_wide_format_is_measured(tmp_path: Path) -> None:
     assert sizes["t"] > 24 << 20 > sizes["none"]
 
 
-def test_nothing_is_done_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_done_twice(tmp_path, monkeypatch):
     options = options_of(FEW, GENOME)
     assert sweep_into(tmp_path, DATA, options) == 10
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -93,7 +90,7 @@ def test_nothing_is_done_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_sweep_goes_on_after_any_run(tmp_path: Path) -> None:
+def test_a_sweep_goes_on_after_any_run(tmp_path):
     options = options_of(FEW, GENOME)
     sweep_into(tmp_path, DATA, options)
     lines = (tmp_path / RUNS_FILE).read_bytes().splitlines(keepends=True)
@@ -110,7 +107,7 @@ def test_a_sweep_goes_on_after_any_run(tmp_path: Path) -> None:
         assert [done for _, done, _ in progress.told] == list(steps)
 
 
-def test_a_sweep_without_the_runs_of_the_control_goes_on(tmp_path: Path) -> None:
+def test_a_sweep_without_the_runs_of_the_control_goes_on(tmp_path):
     """Its first run is then one of the control, whose matches the others must have."""
     options = options_of(FEW, GENOME)
     sweep_into(tmp_path, DATA, options)
@@ -122,7 +119,7 @@ def test_a_sweep_without_the_runs_of_the_control_goes_on(tmp_path: Path) -> None
     assert after[len(kept) :] == ["none"] * 4
 
 
-def test_more_runs_and_policies_may_follow(tmp_path: Path) -> None:
+def test_more_runs_and_policies_may_follow(tmp_path):
     assert sweep_into(tmp_path, DATA, options_of("none m", GENOME, runs=1, control_runs=0)) == 2
     progress = Steps()
     more = options_of("none rt", GENOME, runs=3, control_runs=1, seed=2)
@@ -137,7 +134,7 @@ def test_more_runs_and_policies_may_follow(tmp_path: Path) -> None:
     assert planned_in(tmp_path)[PlannedRun("m", "run", 1)] == 1
 
 
-def test_another_input_is_refused(tmp_path: Path) -> None:
+def test_another_input_is_refused(tmp_path):
     options = options_of("none", GENOME)
     sweep_into(tmp_path, DATA, options)
     queries = (*GENOME.queries[:-1], GENOME.queries[-1] + "A")
@@ -157,9 +154,7 @@ def test_another_input_is_refused(tmp_path: Path) -> None:
     assert sweep_into(tmp_path, data_of(GENOME, 5), options) == 0
 
 
-def test_another_device_or_version_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_device_or_version_is_refused(tmp_path, monkeypatch):
     options = options_of("none", GENOME)
     sweep_into(tmp_path, DATA, options)
     with monkeypatch.context() as patched:
@@ -172,16 +167,16 @@ def test_another_device_or_version_is_refused(
             sweep_into(tmp_path, DATA, options)
 
 
-def wrong_for(policy: str, column: int):
+def wrong_for(policy, column):
     """A measurement that takes one row of one column of a policy for another."""
     loaded = [""]
     load, update = Measurer.load, MemDigest.update
 
-    def load_noting(self, code, pages, profile) -> None:
+    def load_noting(self, code, pages, profile):
         loaded[0] = code
         load(self, code, pages, profile)
 
-    def update_wrongly(self, found) -> None:
+    def update_wrongly(self, found):
         if loaded[0] == policy:
             for mems in found.values():
                 if mems.count:
@@ -192,9 +187,7 @@ def wrong_for(policy: str, column: int):
 
 
 @pytest.mark.parametrize("column", [1, 2, 3])
-def test_other_matches_than_the_controls_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: int
-) -> None:
+def test_other_matches_than_the_controls_are_an_error(tmp_path, monkeypatch, column):
     options = options_of(FEW, GENOME, runs=3)
     load, update = wrong_for("rt", column)
     with monkeypatch.context() as patched:
@@ -215,9 +208,7 @@ def test_other_matches_than_the_controls_are_an_error(
     assert planned_in(tmp_path) == wanted(FEW.split(), 3, 2)
 
 
-def test_a_control_that_changes_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_control_that_changes_is_an_error(tmp_path, monkeypatch):
     options = options_of("none", GENOME, runs=1, control_runs=1)
     sweep_into(tmp_path, DATA, replace(options, control_runs=0))
     load, update = wrong_for("none", 3)
@@ -229,15 +220,13 @@ def test_a_control_that_changes_is_an_error(
 
 
 @pytest.mark.parametrize(("room", "batches"), [(1, 16), (2, 16), (3, 8), (6, 4), (17, 1), (99, 1)])
-def test_layouts_are_made_in_batches_where_memory_is_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, batches: int
-) -> None:
+def test_layouts_are_made_in_batches_where_memory_is_short(tmp_path, monkeypatch, room, batches):
     """Each is flattened once."""
     flattened = Counter[Layout]()
-    batch_of: list[set[Layout]] = []
+    batch_of = []
     flatten, divide = TreeStore.flatten, sweeping._batches
 
-    def counted(store: TreeStore, layout: Layout):
+    def counted(store, layout):
         flattened[layout] += 1
         return flatten(store, layout)
 
@@ -261,9 +250,7 @@ def test_layouts_are_made_in_batches_where_memory_is_short(
     assert [done for _, done, _ in progress.told] == list(range(1, 36))
 
 
-def test_a_batch_of_which_all_is_done_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_of_which_all_is_done_is_left_out(tmp_path, monkeypatch):
     """A sweep that goes on flattens only what it still needs."""
     options = options_of(ALL, GENOME, runs=1, control_runs=1)
     sweep_into(tmp_path, DATA, options)
@@ -272,7 +259,7 @@ def test_a_batch_of_which_all_is_done_is_left_out(
     flattened = Counter[Layout]()
     flatten = TreeStore.flatten
 
-    def counted(store: TreeStore, layout: Layout):
+    def counted(store, layout):
         flattened[layout] += 1
         return flatten(store, layout)
 
@@ -282,9 +269,7 @@ def test_a_batch_of_which_all_is_done_is_left_out(
     assert flattened == {Layout.of(Policy.from_code("mrt")): 1}
 
 
-def test_trees_that_do_not_fit_together_are_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trees_that_do_not_fit_together_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("mummergpu.runtime.memory.free_memory", lambda: 100_000)
     with pytest.raises(OptionError, match="do not fit in memory together") as caught:
         sweep_into(tmp_path / "new", DATA, options_of("none", GENOME))
@@ -292,7 +277,7 @@ def test_trees_that_do_not_fit_together_are_an_error(
     assert not (tmp_path / "new").exists()
 
 
-def test_awkward_references_and_queries_are_measured(tmp_path: Path) -> None:
+def test_awkward_references_and_queries_are_measured(tmp_path):
     for number, case in enumerate(CASES[:18]):
         if not sum(map(len, case.queries)):
             continue
@@ -303,7 +288,7 @@ def test_awkward_references_and_queries_are_measured(tmp_path: Path) -> None:
         assert {run.mems for run in read_sweep(folder).runs} == {expected}
 
 
-def test_an_error_frees_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_frees_the_folder(tmp_path, monkeypatch):
     options = options_of("none m", GENOME)
     with monkeypatch.context() as patched:
         patched.setattr(Measurer, "run", lambda *given: 1 / 0)

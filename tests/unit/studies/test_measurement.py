@@ -1,9 +1,6 @@
 """What a run costs, and the hash of what it finds."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -22,21 +19,14 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.strand import Strand
 from mummergpu.studies import measurement
 from mummergpu.studies.combinations import PlannedRun, differing_policies
-from mummergpu.studies.data_set import DataSet
 from mummergpu.studies.layout_sweep import TreeStore
 from mummergpu.studies.measurement import Measurer, MemDigest, Snapshot, first_queries
-from mummergpu.studies.records import STAGES, KernelRecord, SweepRun
+from mummergpu.studies.records import STAGES, KernelRecord
 
 FORWARD = (Strand.FORWARD,)
 
 
-def measured(
-    case: SearchCase,
-    data: DataSet,
-    policies: Sequence[str] = ("none",),
-    wide: bool = False,
-    threads: int = 2,
-) -> list[SweepRun]:
+def measured(case, data, policies=("none",), wide=False, threads=2):
     """A run of each policy on the processor."""
     searcher = QuickSearcher()
     runs = []
@@ -52,7 +42,7 @@ def measured(
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
-def test_every_layout_finds_the_same(wide: bool) -> None:
+def test_every_layout_finds_the_same(wide):
     case = GENOME if not wide else replace(GENOME, page_size=ONE_PAGE)
     policies = differing_policies("cpu")
     runs = measured(case, data_of(case, 2, STRANDS), policies, wide)
@@ -78,7 +68,7 @@ def test_every_layout_finds_the_same(wide: bool) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("case", CASES[:4], ids=lambda case: case.name)
-def test_blocks_and_threads_do_not_matter(case: SearchCase, threads: int) -> None:
+def test_blocks_and_threads_do_not_matter(case, threads):
     found = set()
     for parts in (1, 2, 5):
         (run,) = measured(case, data_of(case, parts, STRANDS), threads=threads)
@@ -87,14 +77,14 @@ def test_blocks_and_threads_do_not_matter(case: SearchCase, threads: int) -> Non
     assert found == {(run.mems, run.digest)}
 
 
-def test_a_run_counts_itself_alone() -> None:
+def test_a_run_counts_itself_alone():
     """What other runs have found, and the queries of the warm-up, do not count."""
     data = data_of(GENOME)
     runs = measured(GENOME, data, ["none", "none", "m", "none"])
     assert len({(run.mems, run.candidate_matches, run.digest) for run in runs}) == 1
 
 
-def test_long_queries_are_searched_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_queries_are_searched_in_pieces(monkeypatch):
     text = made_bases(np.random.default_rng(1), 3000, "ACGT")
     case = SearchCase("long", (text,), (text, text[500:900], "ACGT"), 20)
     data = data_of(case, 2)
@@ -109,15 +99,15 @@ def test_long_queries_are_searched_in_pieces(monkeypatch: pytest.MonkeyPatch) ->
     assert run.candidate_matches > 0
 
 
-def test_time_for_hashing_is_not_time_for_searching(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_for_hashing_is_not_time_for_searching(monkeypatch):
     now = [0.0]
     update = MemDigest.update
 
-    def slow_update(self, found) -> None:
+    def slow_update(self, found):
         now[0] += 1000.0
         update(self, found)
 
-    def clock() -> float:
+    def clock():
         now[0] += 0.001
         return now[0]
 
@@ -127,7 +117,7 @@ def test_time_for_hashing_is_not_time_for_searching(monkeypatch: pytest.MonkeyPa
     assert 0 < run.seconds["search"] < 1
 
 
-def digest_of(*blocks: dict[Strand, list[list[tuple[int, int, int]]]]) -> str:
+def digest_of(*blocks):
     digest = MemDigest(map)
     for block in blocks:
         digest.update({strand: columns_of(rows) for strand, rows in block.items()})
@@ -137,7 +127,7 @@ def digest_of(*blocks: dict[Strand, list[list[tuple[int, int, int]]]]) -> str:
 ROWS = [[(0, 5, 20), (3, 9, 21)], [], [(1, 7, 30)], [(2, 2, 22), (2, 8, 25)]]
 
 
-def test_the_hash_does_not_depend_on_blocks() -> None:
+def test_the_hash_does_not_depend_on_blocks():
     whole = digest_of({STRANDS[0]: ROWS, STRANDS[1]: ROWS[::-1]})
     for cut in range(1, len(ROWS)):
         parts = [(ROWS[:cut], ROWS[::-1][:cut]), (ROWS[cut:], ROWS[::-1][cut:])]
@@ -145,7 +135,7 @@ def test_the_hash_does_not_depend_on_blocks() -> None:
     assert len(whole) == 2 * 4 * 8
 
 
-def test_the_hash_changes_with_every_number() -> None:
+def test_the_hash_changes_with_every_number():
     seen = {digest_of({STRANDS[0]: ROWS})}
     count = 1
     for query, rows in enumerate(ROWS):
@@ -170,13 +160,13 @@ def test_the_hash_changes_with_every_number() -> None:
     assert len(seen) == count + 3
 
 
-def test_columns_are_hashed_apart() -> None:
+def test_columns_are_hashed_apart():
     """Numbers that change places between two columns change the hash."""
     turned = [[(row[1], row[0], row[2]) for row in rows] for rows in ROWS]
     assert digest_of({STRANDS[0]: turned}) != digest_of({STRANDS[0]: ROWS})
 
 
-def test_a_snapshot_tells_what_was_added() -> None:
+def test_a_snapshot_tells_what_was_added():
     stats = Stats()
     stats.set_resources("idle", {"registers": 4})
     stats.add_kernel("match_kernel", "match_kernel", 5.0)
@@ -207,7 +197,7 @@ def test_a_snapshot_tells_what_was_added() -> None:
     assert before.bytes == {"to_device": 10}
 
 
-def test_visits_that_were_not_counted_are_none() -> None:
+def test_visits_that_were_not_counted_are_none():
     """Also after a run in which they were."""
     stats = Stats()
     stats.add_kernel("match_kernel", "match_kernel", 1.0)
@@ -217,7 +207,7 @@ def test_visits_that_were_not_counted_are_none() -> None:
     assert Snapshot.of(stats).since(before).kernels["match_kernel"].node_visits is None
 
 
-def test_a_kernel_that_visits_no_node_was_counted_all_the_same() -> None:
+def test_a_kernel_that_visits_no_node_was_counted_all_the_same():
     stats = Stats()
     for _ in range(2):
         before = Snapshot.of(stats)
@@ -230,7 +220,7 @@ def test_a_kernel_that_visits_no_node_was_counted_all_the_same() -> None:
         assert visits_of == {"match_kernel": 5, "write_mems": 0, "merge_pages": None}
 
 
-def test_the_first_queries_are_about_as_many_as_asked_for() -> None:
+def test_the_first_queries_are_about_as_many_as_asked_for():
     some = random.Random(1)
     queries = tuple(random_bases(some, 9) for _ in range(100))
     block = data_of(SearchCase("x", ("ACGT",), queries, 4)).blocks[0]

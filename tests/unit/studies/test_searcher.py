@@ -1,10 +1,7 @@
 """The backend of a study, and the facts about its machine."""
 
-from __future__ import annotations
-
 import io
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -15,11 +12,11 @@ from mummergpu.studies import gathers, machine
 from mummergpu.studies.searcher import StudySearcher, open_searcher
 
 
-def no_device(*given: Any) -> Any:
+def no_device(*given):
     raise BackendError("cuda", "there is no device")
 
 
-def test_the_processor_is_opened_without_a_look_at_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_processor_is_opened_without_a_look_at_devices(monkeypatch):
     monkeypatch.setattr(open_cuda, "open_cuda_backend", None)
     searcher = open_searcher(DeviceOptions(backend="cpu"), lambda line: None)
     assert type(searcher) is StudySearcher and not searcher.is_device
@@ -29,21 +26,21 @@ def test_the_processor_is_opened_without_a_look_at_devices(monkeypatch: pytest.M
     searcher.close()
 
 
-def test_without_a_device_the_processor_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_device_the_processor_is_taken(monkeypatch):
     monkeypatch.setattr(open_cuda, "open_cuda_backend", no_device)
-    notices: list[str] = []
+    notices = []
     searcher = open_searcher(DeviceOptions(backend="auto"), notices.append)
     assert type(searcher) is StudySearcher
     assert notices == ["no cuda backend: there is no device"]
 
 
-def test_a_device_that_is_asked_for_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_is_asked_for_has_to_be_there(monkeypatch):
     monkeypatch.setattr(open_cuda, "open_cuda_backend", no_device)
     with pytest.raises(BackendError, match="there is no device"):
         open_searcher(DeviceOptions(backend="cuda"), lambda line: None)
 
 
-def test_the_processor_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_processor_is_measured(monkeypatch):
     monkeypatch.setattr(gathers, "PROCESSOR_GATHERS", 1 << 10)
     with ThreadPoolExecutor(2) as pool:
         rates = StudySearcher().gathers_per_second(10_000, 2, pool.map)
@@ -62,9 +59,7 @@ def test_the_processor_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         (None, None),
     ],
 )
-def test_the_name_of_the_processor(
-    monkeypatch: pytest.MonkeyPatch, text: str | None, name: str | None
-) -> None:
+def test_the_name_of_the_processor(monkeypatch, text, name):
     monkeypatch.setattr(machine, "open", opener(text), raising=False)
     if name is None:
         assert machine.processor_name()
@@ -72,10 +67,10 @@ def test_the_name_of_the_processor(
         assert machine.processor_name() == name
 
 
-def opener(text: str | None) -> Any:
+def opener(text):
     """What opens a file of the system that has a text, or that is not there."""
 
-    def open_file(*given: Any, **more: Any) -> io.StringIO:
+    def open_file(*given, **more):
         if text is None:
             raise FileNotFoundError
         return io.StringIO(text)
@@ -92,13 +87,11 @@ def opener(text: str | None) -> Any:
         (None, None),
     ],
 )
-def test_the_version_of_the_driver(
-    monkeypatch: pytest.MonkeyPatch, text: str | None, expected: str | None
-) -> None:
+def test_the_version_of_the_driver(monkeypatch, text, expected):
     monkeypatch.setattr(machine, "open", opener(text), raising=False)
     assert machine._kernel_driver() == ({} if expected is None else {"driver": expected})
 
 
-def test_libraries_that_are_missing_have_no_version() -> None:
+def test_libraries_that_are_missing_have_no_version():
     found = machine._versions(("numpy", "no-such-library"))
     assert set(found) == {"python", "system", "numpy"}

@@ -1,7 +1,5 @@
 """The records of a sweep on disk: damaged, cut short, of something else, or written by two."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json
@@ -9,7 +7,6 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 
 import pytest
 from helpers.studies import some_run, some_setup
@@ -24,7 +21,6 @@ from mummergpu.studies.records import (
     SETUP_FILE,
     KernelRecord,
     SweepRun,
-    SweepSetup,
     read_runs,
     run_text,
     setup_text,
@@ -41,7 +37,7 @@ RUNS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A sweep of four runs, deep in folders that were not there."""
     made = tmp_path / "a" / "b"
     with SweepFolder(made) as records:
@@ -51,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def begun(folder: Path, setup: SweepSetup | None = None) -> list[SweepRun]:
+def begun(folder, setup=None):
     """Go on with a sweep; return the runs that it has."""
     with SweepFolder(folder) as records:
         records.begin(setup or some_setup())
@@ -61,14 +57,14 @@ def begun(folder: Path, setup: SweepSetup | None = None) -> list[SweepRun]:
     return found
 
 
-def test_what_was_written_is_read(folder: Path) -> None:
+def test_what_was_written_is_read(folder):
     sweep = read_sweep(folder)
     assert (sweep.folder, sweep.setup, list(sweep.runs)) == (folder, some_setup(), RUNS)
     assert begun(folder) == RUNS
     assert sorted(os.listdir(folder)) == [RUNS_FILE, SETUP_FILE]
 
 
-def test_compressed_runs_are_read_and_not_added_to(folder: Path) -> None:
+def test_compressed_runs_are_read_and_not_added_to(folder):
     plain = folder / RUNS_FILE
     compressed = folder / COMPRESSED_RUNS_FILE
     text = gzip.compress(plain.read_bytes())
@@ -84,15 +80,15 @@ def test_compressed_runs_are_read_and_not_added_to(folder: Path) -> None:
         assert caught.value.path == str(compressed)
 
 
-def test_a_file_system_without_locks_will_do(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flock(file: object, operation: int) -> None:
+def test_a_file_system_without_locks_will_do(folder, monkeypatch):
+    def flock(file, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(sweeping.fcntl, "flock", flock)
     assert begun(folder) == RUNS
 
 
-def test_a_run_is_on_disk_as_soon_as_it_is_added(folder: Path) -> None:
+def test_a_run_is_on_disk_as_soon_as_it_is_added(folder):
     with SweepFolder(folder) as records:
         records.begin(some_setup())
         records.add(some_run("r"))
@@ -100,7 +96,7 @@ def test_a_run_is_on_disk_as_soon_as_it_is_added(folder: Path) -> None:
         assert read_sweep(folder).setup == some_setup()
 
 
-def test_it_is_known_which_runs_are_there(folder: Path) -> None:
+def test_it_is_known_which_runs_are_there(folder):
     with SweepFolder(folder) as records:
         assert records.setup == some_setup()
         assert records.has(PlannedRun("none", "control", 4))
@@ -114,7 +110,7 @@ def test_it_is_known_which_runs_are_there(folder: Path) -> None:
         assert records.control_digest == "22"
 
 
-def test_the_first_run_of_the_control_gives_the_matches(tmp_path: Path) -> None:
+def test_the_first_run_of_the_control_gives_the_matches(tmp_path):
     with SweepFolder(tmp_path) as records:
         assert (records.setup, records.control_digest, records.count) == (None, None, 0)
         records.begin(some_setup())
@@ -125,7 +121,7 @@ def test_the_first_run_of_the_control_gives_the_matches(tmp_path: Path) -> None:
         assert records.control_digest == "2"
 
 
-def test_a_file_that_is_cut_anywhere_goes_on(folder: Path) -> None:
+def test_a_file_that_is_cut_anywhere_goes_on(folder):
     """As after a kill: what was not written to the end of its line counts for nothing."""
     text = (folder / RUNS_FILE).read_bytes()
     ends = {place + near for place in range(len(text)) if text[place] == 10 for near in (0, 1, 2)}
@@ -141,13 +137,13 @@ def test_a_file_that_is_cut_anywhere_goes_on(folder: Path) -> None:
         assert (folder / RUNS_FILE).read_bytes() == text
 
 
-def test_a_folder_in_which_nothing_was_begun_is_as_good_as_new(tmp_path: Path) -> None:
+def test_a_folder_in_which_nothing_was_begun_is_as_good_as_new(tmp_path):
     (tmp_path / RUNS_FILE).touch()
     (tmp_path / "notes.txt").touch()
     assert begun(tmp_path) == []
 
 
-def test_runs_without_a_setup_are_not_touched(folder: Path) -> None:
+def test_runs_without_a_setup_are_not_touched(folder):
     (folder / SETUP_FILE).unlink()
     before = (folder / RUNS_FILE).read_bytes()
     with pytest.raises(InputError, match="has runs, but their setup is missing") as caught:
@@ -167,7 +163,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_a_sweep_of_something_else_is_refused(folder: Path, what: str) -> None:
+def test_a_sweep_of_something_else_is_refused(folder, what):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     with pytest.raises(InputError, match=f"holds a sweep with another {what}; use") as caught:
         begun(folder, some_setup(**OTHERS[what]))
@@ -176,7 +172,7 @@ def test_a_sweep_of_something_else_is_refused(folder: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(some_setup().input)])
-def test_every_fact_of_the_input_counts(folder: Path, name: str) -> None:
+def test_every_fact_of_the_input_counts(folder, name):
     known = some_setup().input
     value = getattr(known, name)
     other = value + 1 if isinstance(value, int) else value * 2
@@ -184,7 +180,7 @@ def test_every_fact_of_the_input_counts(folder: Path, name: str) -> None:
         begun(folder, some_setup(input=replace(known, **{name: other})))
 
 
-def test_more_runs_and_policies_may_follow(folder: Path) -> None:
+def test_more_runs_and_policies_may_follow(folder):
     machine = replace(some_setup().machine, versions={"python": "4"}, gathers_per_second={"m": 1.0})
     more = some_setup(policies=("none", "t"), runs=2, control_runs=9, profile=True, machine=machine)
     assert begun(folder, more) == RUNS
@@ -197,7 +193,7 @@ def test_more_runs_and_policies_may_follow(folder: Path) -> None:
     assert read_setup(folder).policies == ("none", "t", "m")
 
 
-def test_another_process_may_not_write(folder: Path) -> None:
+def test_another_process_may_not_write(folder):
     program = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -209,7 +205,7 @@ def test_another_process_may_not_write(folder: Path) -> None:
         "    print(type(error).__name__, error)\n"
     )
 
-    def other() -> str:
+    def other():
         command = [sys.executable, "-c", program, str(folder)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -224,7 +220,7 @@ def test_another_process_may_not_write(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [RUNS_FILE, SETUP_FILE])
-def test_a_damaged_folder_is_closed_again(folder: Path, name: str) -> None:
+def test_a_damaged_folder_is_closed_again(folder, name):
     good = (folder / name).read_bytes()
     (folder / name).write_bytes(b"{}\n" + good)
     for _ in range(2):
@@ -234,7 +230,7 @@ def test_a_damaged_folder_is_closed_again(folder: Path, name: str) -> None:
     assert begun(folder) == RUNS
 
 
-def changed(value: dict, *path: str, to: object = None) -> dict:
+def changed(value, *path, to=None):
     """A copy of an object of JSON with a part changed, or left out."""
     value = json.loads(json.dumps(value))
     inner = value
@@ -278,7 +274,7 @@ BAD_LINES = {
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("what", BAD_LINES)
-def test_a_damaged_line_is_named(folder: Path, what: str, number: int) -> None:
+def test_a_damaged_line_is_named(folder, what, number):
     lines = (folder / RUNS_FILE).read_bytes().splitlines()
     lines[number - 1] = BAD_LINES[what]
     text = b"\n".join(lines) + b"\n"
@@ -316,7 +312,7 @@ BAD_SETUPS = {
 
 
 @pytest.mark.parametrize("what", BAD_SETUPS)
-def test_a_damaged_setup_is_named(folder: Path, what: str) -> None:
+def test_a_damaged_setup_is_named(folder, what):
     (folder / SETUP_FILE).write_bytes(BAD_SETUPS[what])
     with pytest.raises(InputError, match="is not the file of a sweep") as caught:
         begun(folder)
@@ -326,25 +322,25 @@ def test_a_damaged_setup_is_named(folder: Path, what: str) -> None:
     assert (folder / SETUP_FILE).read_bytes() == BAD_SETUPS[what]
 
 
-def test_a_setup_of_a_later_version_is_not_understood(folder: Path) -> None:
+def test_a_setup_of_a_later_version_is_not_understood(folder):
     (folder / SETUP_FILE).write_text(json.dumps({**SETUP, "schema_version": 2}))
     with pytest.raises(InputError, match="is of version 2, and 1 is known"):
         read_setup(folder)
 
 
-def test_a_setup_that_is_missing_is_an_error(folder: Path) -> None:
+def test_a_setup_that_is_missing_is_an_error(folder):
     (folder / SETUP_FILE).unlink()
     with pytest.raises(InputError, match="no such file") as caught:
         read_sweep(folder)
     assert caught.value.path == str(folder / SETUP_FILE)
 
 
-def test_a_sweep_that_was_interrupted_before_its_first_run_has_no_runs(folder: Path) -> None:
+def test_a_sweep_that_was_interrupted_before_its_first_run_has_no_runs(folder):
     (folder / RUNS_FILE).unlink()
     assert read_sweep(folder).runs == ()
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     for name in ("file", "file/below"):
         with pytest.raises(OutputError, match="cannot be written: ") as caught:
@@ -353,7 +349,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error(tmp_path):
     (tmp_path / RUNS_FILE).symlink_to("/dev/full")
     (tmp_path / SETUP_FILE).write_text(setup_text(some_setup()))
     run = some_run()
@@ -369,7 +365,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     folder.__exit__(None, None, None)
 
 
-def test_records_stay_as_they_are() -> None:
+def test_records_stay_as_they_are():
     """Programs of others read these files."""
     assert json.loads(run_text(RUNS[1])) == asdict(RUNS[1])
     assert next(iter(SETUP)) == "schema_version"

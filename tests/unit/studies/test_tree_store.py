@@ -1,7 +1,5 @@
 """The trees of a study: grown once, and in each layout what an ordinary run would build."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +9,6 @@ from helpers.opened_backends import GENOME
 from helpers.search_cases import SearchCase
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 
-from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree_index import build_page
 from mummergpu.runtime.stats import Stats
 from mummergpu.studies import layout_sweep
@@ -21,11 +18,11 @@ ONE_PAGE = SearchCase("one page", GENOME.records, GENOME.queries, 6)
 LENGTHS = {len(record) for record in GENOME.records}
 
 
-def store_of(case: SearchCase) -> TreeStore:
+def store_of(case):
     return TreeStore(reference_of(case.records), case.page_plan, map)
 
 
-def differences(store: TreeStore, case: SearchCase, layout: Layout) -> list[str]:
+def differences(store, case, layout):
     """Say in what the pages of a store are not those of an ordinary run."""
     reference = reference_of(case.records)
     pages, _ = store.flatten(layout)
@@ -42,28 +39,28 @@ def differences(store: TreeStore, case: SearchCase, layout: Layout) -> list[str]
 
 
 @pytest.mark.parametrize("case", [GENOME, ONE_PAGE], ids=lambda case: case.name)
-def test_pages_are_those_of_an_ordinary_run(case: SearchCase) -> None:
+def test_pages_are_those_of_an_ordinary_run(case):
     store = store_of(case)
     for layout in LAYOUTS:
         assert differences(store, case, layout) == []
 
 
-def test_pages_of_the_wide_format_are_those_of_an_ordinary_run() -> None:
+def test_pages_of_the_wide_format_are_those_of_an_ordinary_run():
     store = store_of(ONE_PAGE)
     for layout in WIDE_LAYOUTS:
         assert differences(store, ONE_PAGE, layout) == []
 
 
-def test_a_tree_is_flattened_as_often_as_asked_for() -> None:
+def test_a_tree_is_flattened_as_often_as_asked_for():
     store = store_of(GENOME)
     for layout in (LAYOUTS[5], LAYOUTS[2], LAYOUTS[5]):
         assert differences(store, GENOME, layout) == []
 
 
-def test_growing_and_ordering_happen_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_and_ordering_happen_once(monkeypatch):
     calls = {"grown": 0, "ordered": 0, "flattened": 0}
 
-    def counted(name: str, function):
+    def counted(name, function):
         def count(*given):
             calls[name] += 1
             return function(*given)
@@ -96,10 +93,10 @@ def test_growing_and_ordering_happen_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(value > 0 for each in seconds for value in each.values())
 
 
-def test_seconds_are_summed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_are_summed_over_pages(monkeypatch):
     now = [0.0]
 
-    def tick() -> float:
+    def tick():
         now[0] += 1.0
         return now[0]
 
@@ -109,7 +106,7 @@ def test_seconds_are_summed_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert store.flatten(LAYOUTS[3])[1] == {"build": pages, "order": pages, "flatten": pages}
 
 
-def test_threads_make_the_same_trees() -> None:
+def test_threads_make_the_same_trees():
     with ThreadPoolExecutor(3) as pool:
         reference = reference_of(GENOME.records)
         store = TreeStore(reference, GENOME.page_plan, pool.map)

@@ -1,8 +1,5 @@
 """Gaps moved to the left, against a search of all places in plain Python."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -18,8 +15,8 @@ OPERATIONS = "MIDNSHP=X"
 Operations = list[tuple[int, str]]
 
 
-def parsed(cigar: str) -> Operations:
-    found: Operations = []
+def parsed(cigar):
+    found = []
     length = 0
     for letter in cigar:
         if letter.isdigit():
@@ -30,13 +27,11 @@ def parsed(cigar: str) -> Operations:
     return found
 
 
-def text_of(operations: Operations) -> str:
+def text_of(operations):
     return "".join(f"{length}{kind}" for length, kind in operations)
 
 
-def aligned(
-    cigar: str, read: Sequence[int], reference: Sequence[int], over_ties: bool = False
-) -> str:
+def aligned(cigar, read, reference, over_ties=False):
     """What the compiled function makes of a CIGAR, at indices that are not 0."""
     packed = [length << 4 | OPERATIONS.index(kind) for length, kind in parsed(cigar)]
     operations = np.array([9, 9, *packed, 9], dtype=np.uint32)
@@ -46,12 +41,12 @@ def aligned(
     return text_of([(int(one) >> 4, OPERATIONS[one & 15]) for one in operations[2:][:count]])
 
 
-def aligned_text(cigar: str, read: str, reference: str, over_ties: bool = False) -> str:
+def aligned_text(cigar, read, reference, over_ties=False):
     codes = encode(read.encode()).tolist(), encode(reference.encode()).tolist()
     return aligned(cigar, *codes, over_ties)
 
 
-def test_gaps_move_over_repeats() -> None:
+def test_gaps_move_over_repeats():
     assert aligned_text("6M1D3M", "CAAAAAGTT", "CAAAAAAGTT") == "1M1D8M"
     assert aligned_text("6M1I3M", "CAAAAAAGTT", "CAAAAAGTT") == "1M1I8M"
     assert aligned_text("6M2D2M", "GACACATT", "GACACACATT") == "1M2D7M"
@@ -59,31 +54,31 @@ def test_gaps_move_over_repeats() -> None:
     assert aligned_text("2S4M1D3M1S", "TTCAAAGTTT", "CAAAAGTTT") == "2S1M1D6M1S"
 
 
-def test_gaps_stay_where_nothing_repeats() -> None:
+def test_gaps_stay_where_nothing_repeats():
     for cigar in ("8M", "3M1D5M", "4M1I3M", "2S4M1I1M", "3H5M", "4M1I1D3M", "4M3N4M"):
         assert aligned_text(cigar, "ACGTCAGT", "ACGTTCAGTACGTACGT") == cigar
 
 
-def test_a_gap_does_not_move_over_breaks() -> None:
+def test_a_gap_does_not_move_over_breaks():
     assert aligned_text("6M1D3M", "CAANAAGTT", "CAANAAAGTT") == "4M1D5M"
 
 
-def test_gaps_of_one_kind_that_meet_become_one() -> None:
+def test_gaps_of_one_kind_that_meet_become_one():
     assert aligned_text("3M1D2M1D3M", "CAAAAGTT", "CAAAAAAGTT") == "1M2D7M"
     assert aligned_text("3M1I1I4M", "CAAAAAGTT", "CAAAGTT") == "1M2I6M"
     assert aligned_text("2M3M", "CAAAA", "CAAAA") == "5M"
 
 
-def test_a_base_stays_between_gaps_of_two_kinds() -> None:
+def test_a_base_stays_between_gaps_of_two_kinds():
     assert aligned_text("2M1I4M1D3M", "CAAAAAAGTT", "CAAAAAAGTT") == "1M1I1M1D7M"
 
 
-def test_a_gap_does_not_come_first() -> None:
+def test_a_gap_does_not_come_first():
     assert aligned_text("3M1D2M", "AAAAA", "AAAAAA") == "1M1D4M"
     assert aligned_text("1S3M1I2M", "GAAAAAA", "AAAAA") == "1S1M1I4M"
 
 
-def columns(operations: Operations, read: Sequence[int], reference: Sequence[int]) -> list[int]:
+def columns(operations, read, reference):
     """The pairs of bases of an alignment that are not equal, and the gaps' lengths, sorted."""
     i = j = differences = 0
     gaps = []
@@ -102,7 +97,7 @@ def columns(operations: Operations, read: Sequence[int], reference: Sequence[int
     return [differences, *sorted(gaps)]
 
 
-def moved_by_one(operations: Operations, read: Sequence[int], reference: Sequence[int]) -> bool:
+def moved_by_one(operations, read, reference):
     """Whether some gap could move by one more base."""
     i = j = 0
     for number, (length, kind) in enumerate(operations):
@@ -117,16 +112,16 @@ def moved_by_one(operations: Operations, read: Sequence[int], reference: Sequenc
 
 
 @st.composite
-def alignments(draw: st.DrawFn) -> tuple[Operations, list[int], list[int]]:
+def alignments(draw):
     """An alignment whose gaps are anywhere between matches."""
     letters = draw(st.sampled_from([1, 2, 3]))
     base = st.integers(0, letters - 1)
-    operations: Operations = [(draw(st.integers(1, 6)), "M")]
+    operations = [(draw(st.integers(1, 6)), "M")]
     for _ in range(draw(st.integers(0, 4))):
         operations.append((draw(st.integers(1, 4)), draw(st.sampled_from("ID"))))
         operations.append((draw(st.integers(1, 6)), "M"))
-    read: list[int] = []
-    reference: list[int] = []
+    read = []
+    reference = []
     for length, kind in operations:
         bases = [draw(base) for _ in range(length)]
         if kind != "D":
@@ -142,7 +137,7 @@ def alignments(draw: st.DrawFn) -> tuple[Operations, list[int], list[int]]:
 @EXAMPLES
 @given(alignments())
 @example((parsed("1M1D1M1I1M"), [0, 0, 0, 0], [0, 0, 0, 0]))
-def test_any_alignment(alignment: tuple[Operations, list[int], list[int]]) -> None:
+def test_any_alignment(alignment):
     operations, read, reference = alignment
     found = parsed(aligned(text_of(operations), read, reference))
     before, after = (columns(each, read, reference) for each in (operations, found))
@@ -158,7 +153,7 @@ def test_any_alignment(alignment: tuple[Operations, list[int], list[int]]) -> No
     assert aligned(text_of(found), read, reference) == text_of(found)
 
 
-def test_gaps_move_over_a_variant_beside_them() -> None:
+def test_gaps_move_over_a_variant_beside_them():
     # TG is deleted, or CT, and then G is a mismatch; of C, T and G one is an A in the read.
     read, reference = "TTACAATGAA", "TTACTGATGAA"
     assert aligned_text("5M1D5M", read, reference) == "5M1D5M"
@@ -173,7 +168,7 @@ def test_gaps_move_over_a_variant_beside_them() -> None:
     assert aligned_text("4M1D4M", "ACGTACGT", "ACGTCACGT", True) == "4M1D4M"
 
 
-def score_at(before: int, gap: int, read: Sequence[int], reference: Sequence[int]) -> int:
+def score_at(before, gap, read, reference):
     """The score of an alignment but for its gap, of bases of the reference if it is positive."""
     costs = Costs()
     pairs = list(zip(read[:before], reference[:before], strict=False))
@@ -189,9 +184,7 @@ def score_at(before: int, gap: int, read: Sequence[int], reference: Sequence[int
     gap=st.integers(-3, 3).filter(bool),
     is_near=st.booleans(),
 )
-def test_gaps_go_to_the_leftmost_place_with_the_best_score(
-    read: list[int], other: list[int], gap: int, is_near: bool
-) -> None:
+def test_gaps_go_to_the_leftmost_place_with_the_best_score(read, other, gap, is_near):
     reference = (read[:4] + other[: max(gap, 0)] + read[4:] if is_near else []) + other
     kept = len(read) - max(-gap, 0)
     scores = {n: score_at(n, gap, read, reference) for n in range(1, kept)}

@@ -1,11 +1,8 @@
 """Workloads as users get them: the paper's sizes, the same bytes for ever, the truth told."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.workload import read_simulator as sequencing
 from mummergpu.workload.declaration import load_declaration, workload_names
-from mummergpu.workload.generation import WorkloadFiles, fasta_text, generate
+from mummergpu.workload.generation import fasta_text, generate
 from mummergpu.workload.genome import synthesize
 
 PAPER = ["CBRIGG", "HSILL", "LMONO", "SSUIS"]
@@ -45,18 +42,18 @@ GOLDEN = {
 
 
 @pytest.fixture(scope="module", params=PAPER)
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> WorkloadFiles:
+def made(request, tmp_path_factory):
     return generate(request.param, tmp_path_factory.mktemp(request.param), SCALE)
 
 
-def description_of(files: WorkloadFiles) -> dict:
+def description_of(files):
     return json.loads(files.description.read_text())
 
 
 # What stands in Table 1 of the paper
 
 
-def test_the_four_workloads_are_declared() -> None:
+def test_the_four_workloads_are_declared():
     assert set(PAPER) <= set(workload_names())
 
 
@@ -70,9 +67,7 @@ def test_the_four_workloads_are_declared() -> None:
         ("HS100", 100_000_000, 31, 10_000_000, 150, "Illumina"),
     ],
 )
-def test_sizes_are_the_documented_ones(
-    name: str, bases: int, minimum_length: int, count: int, read_length: int, platform: str
-) -> None:
+def test_sizes_are_the_documented_ones(name, bases, minimum_length, count, read_length, platform):
     workload = load_declaration(name)
     assert workload.genome.length == bases
     assert workload.minimum_length == minimum_length
@@ -84,7 +79,7 @@ def test_sizes_are_the_documented_ones(
 # The same bytes for ever
 
 
-def test_the_bytes_are_those_of_the_first_release(made: WorkloadFiles) -> None:
+def test_the_bytes_are_those_of_the_first_release(made):
     digests = [
         hashlib.sha256(path.read_bytes()).hexdigest() for path in (made.reference, made.queries)
     ]
@@ -110,9 +105,7 @@ def test_the_bytes_are_those_of_the_first_release(made: WorkloadFiles) -> None:
         ),
     ],
 )
-def test_the_queries_at_scale_are_those_of_the_first_release(
-    name: str, scale: float, file: str, digest: str, tmp_path: Path
-) -> None:
+def test_the_queries_at_scale_are_those_of_the_first_release(name, scale, file, digest, tmp_path):
     source = generate("LMONO", tmp_path / "source", 0.00001).reference
     files = generate(name, tmp_path / "made", scale, reference=source)
     assert files.queries.name == file
@@ -121,7 +114,7 @@ def test_the_queries_at_scale_are_those_of_the_first_release(
     assert description["copy" if file == "copy.fa" else "reads"]["sha256"] == digest
 
 
-def test_repeats_are_those_of_the_first_release(tmp_path: Path) -> None:
+def test_repeats_are_those_of_the_first_release(tmp_path):
     files = generate("REPEATS", tmp_path, 0.0002)
     paths = (files.reference, *files.query_paths)
     assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths] == [
@@ -139,7 +132,7 @@ def test_repeats_are_those_of_the_first_release(tmp_path: Path) -> None:
         ("GENOMES", "21d841ab09540e9236608aa03ce14d75df24b7b459b28379ef804a32c164f869"),
     ],
 )
-def test_the_genomes_at_scale_are_those_of_the_first_release(name: str, digest: str) -> None:
+def test_the_genomes_at_scale_are_those_of_the_first_release(name, digest):
     workload = load_declaration(name)
     codes = synthesize(workload.genome, workload.seed, name)
     starts, lengths = (np.array([number], dtype=np.int64) for number in (0, codes.size))
@@ -150,11 +143,11 @@ def test_the_genomes_at_scale_are_those_of_the_first_release(name: str, digest: 
     assert made.hexdigest() == digest
 
 
-def files_of(files: WorkloadFiles) -> tuple[Path, ...]:
+def files_of(files):
     return (files.reference, *files.query_paths, files.description)
 
 
-def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_blocks_leave_no_trace(monkeypatch, tmp_path):
     one = generate("LMONO", tmp_path / "one", 0.0005)
     monkeypatch.setattr(sequencing, "_BLOCK_BYTES", 5_000)
     other = generate("LMONO", tmp_path / "other", 0.0005)
@@ -162,7 +155,7 @@ def test_blocks_leave_no_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         assert left.read_bytes() == right.read_bytes()
 
 
-def test_another_seed_makes_another_workload(tmp_path: Path) -> None:
+def test_another_seed_makes_another_workload(tmp_path):
     one = generate("LMONO", tmp_path / "one", 0.0005)
     other = generate("LMONO", tmp_path / "other", 0.0005, seed=1)
     assert one.reference.read_bytes() != other.reference.read_bytes()
@@ -174,7 +167,7 @@ def test_another_seed_makes_another_workload(tmp_path: Path) -> None:
     assert len(positions[0] & positions[1]) < 50
 
 
-def test_a_smaller_scale_makes_the_first_reads_of_the_same_genome(tmp_path: Path) -> None:
+def test_a_smaller_scale_makes_the_first_reads_of_the_same_genome(tmp_path):
     large = generate("SSUIS", tmp_path / "large", 0.001)
     small = generate("ssuis", tmp_path / "small", 0.0001)
     assert small.reference.read_bytes() == large.reference.read_bytes()
@@ -185,7 +178,7 @@ def test_a_smaller_scale_makes_the_first_reads_of_the_same_genome(tmp_path: Path
 # What is declared is what is made
 
 
-def test_counts_lengths_and_strands_are_the_declared_ones(made: WorkloadFiles) -> None:
+def test_counts_lengths_and_strands_are_the_declared_ones(made):
     description = description_of(made)
     workload = load_declaration(description["name"])
     reads = parse(made.queries.read_bytes())
@@ -203,7 +196,7 @@ def test_counts_lengths_and_strands_are_the_declared_ones(made: WorkloadFiles) -
     assert 0.44 < forward / len(reads) < 0.56
 
 
-def test_error_rates_are_the_declared_ones(made: WorkloadFiles) -> None:
+def test_error_rates_are_the_declared_ones(made):
     description = description_of(made)
     declared = load_declaration(description["name"]).queries
     for kind, key in [
@@ -220,7 +213,7 @@ def test_error_rates_are_the_declared_ones(made: WorkloadFiles) -> None:
         assert abs(description["reads"][key] - expected) <= 5 * expected**0.5 + 0.03 * expected + 3
 
 
-def test_reads_are_found_where_they_say(made: WorkloadFiles) -> None:
+def test_reads_are_found_where_they_say(made):
     records = read_fasta(made.reference)
     reads = parse(made.queries.read_bytes())[: 60_000 // load_declaration_length(made)]
     for read in reads:
@@ -232,12 +225,12 @@ def test_reads_are_found_where_they_say(made: WorkloadFiles) -> None:
         assert found >= 1 or edit_distance(read.bases, source) <= len(source) // 3
 
 
-def load_declaration_length(files: WorkloadFiles) -> int:
+def load_declaration_length(files):
     return round(load_declaration(description_of(files)["name"]).queries.length_mean)
 
 
 @pytest.mark.parametrize(("name", "scale"), [("LMONO", 0.0001), ("CBRIGG", 0.00001)])
-def test_edits_are_as_many_as_counted(name: str, scale: float, tmp_path: Path) -> None:
+def test_edits_are_as_many_as_counted(name, scale, tmp_path):
     files = generate(name, tmp_path, scale)
     counts = description_of(files)["reads"]
     counted = sum(
@@ -253,7 +246,7 @@ def test_edits_are_as_many_as_counted(name: str, scale: float, tmp_path: Path) -
     assert sum(read.bases.count("N") for read in reads) == counts["unknown_bases"]
 
 
-def test_illumina_errors_rise_to_the_end_and_qualities_fall(tmp_path: Path) -> None:
+def test_illumina_errors_rise_to_the_end_and_qualities_fall(tmp_path):
     files = generate("SSUIS", tmp_path, 0.003)
     records = read_fasta(files.reference)
     wrong = np.zeros(36, dtype=int)
@@ -274,7 +267,7 @@ def test_illumina_errors_rise_to_the_end_and_qualities_fall(tmp_path: Path) -> N
     assert np.mean(qualities_of_wrong) < 0.7 * quality.sum() / quality.size / 3000
 
 
-def test_synthetic_genomes_have_the_declared_length_and_composition(made: WorkloadFiles) -> None:
+def test_synthetic_genomes_have_the_declared_length_and_composition(made):
     description = description_of(made)
     workload = load_declaration(description["name"])
     (name, text), *others = read_fasta(made.reference).items()
@@ -289,7 +282,7 @@ def test_synthetic_genomes_have_the_declared_length_and_composition(made: Worklo
     assert {len(line) for line in lines[1:-1]} == {60}
 
 
-def test_reads_without_qualities_are_fasta_with_their_names_alone(tmp_path: Path) -> None:
+def test_reads_without_qualities_are_fasta_with_their_names_alone(tmp_path):
     source = generate("LMONO", tmp_path / "source", 0.00001).reference
     files = generate("HS100", tmp_path / "made", 0.0002, reference=source)
     assert sorted(os.listdir(tmp_path / "made")) == ["reads.fa", "reference.fa", "workload.json"]
@@ -305,7 +298,7 @@ def test_reads_without_qualities_are_fasta_with_their_names_alone(tmp_path: Path
     assert 0.4 < sum(bases in both for bases in lines[1:401:2]) / 200 < 0.55
 
 
-def test_a_copy_has_the_records_of_the_reference(tmp_path: Path) -> None:
+def test_a_copy_has_the_records_of_the_reference(tmp_path):
     given = tmp_path / "given.fa"
     given.write_text(">one\n" + "ACGTTGCAAC" * 500 + "\n>two\n" + "GATTNACACCA" * 300 + "\n")
     files = generate("GENOMES", tmp_path / "made", reference=given)
@@ -324,13 +317,11 @@ REPEATS_SCALE = 0.0025
 
 
 @pytest.fixture(scope="module")
-def repeats(tmp_path_factory: pytest.TempPathFactory) -> WorkloadFiles:
+def repeats(tmp_path_factory):
     return generate("REPEATS", tmp_path_factory.mktemp("REPEATS"), REPEATS_SCALE)
 
 
-def test_a_scale_makes_a_smaller_genome_with_the_same_bytes_for_ever(
-    repeats: WorkloadFiles,
-) -> None:
+def test_a_scale_makes_a_smaller_genome_with_the_same_bytes_for_ever(repeats):
     digests = [
         hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (repeats.reference, *repeats.query_paths)
@@ -349,7 +340,7 @@ def test_a_scale_makes_a_smaller_genome_with_the_same_bytes_for_ever(
     assert lengths[0] == pytest.approx(3 * lengths[-1], rel=0.001)
 
 
-def test_mates_are_the_ends_of_a_template(repeats: WorkloadFiles) -> None:
+def test_mates_are_the_ends_of_a_template(repeats):
     records = read_fasta(repeats.reference)
     firsts, seconds = (parse(path.read_bytes()) for path in repeats.query_paths)
     assert len(firsts) == len(seconds) == description_of(repeats)["reads"]["count"] == 25_000
@@ -377,7 +368,7 @@ def test_mates_are_the_ends_of_a_template(repeats: WorkloadFiles) -> None:
     )
 
 
-def test_a_genome_that_cannot_hold_its_repeats_is_refused(tmp_path: Path) -> None:
+def test_a_genome_that_cannot_hold_its_repeats_is_refused(tmp_path):
     with pytest.raises(OptionError, match=r"--scale.*makes a genome of 310000 bases; .* hold"):
         generate("REPEATS", tmp_path / "none", 0.0001)
     assert not (tmp_path / "none").exists()
@@ -386,7 +377,7 @@ def test_a_genome_that_cannot_hold_its_repeats_is_refused(tmp_path: Path) -> Non
 # A given reference
 
 
-def test_a_given_reference_is_written_anew(tmp_path: Path) -> None:
+def test_a_given_reference_is_written_anew(tmp_path):
     given = tmp_path / "given.fa"
     long, short = "ACGTTGCAAC" * 50, "GATTACACCA" * 13
     given.write_text(f">one and more\r\n{long.lower()}\r\n>two\n{short[:100]}\n{short[100:]}RYN\n")
@@ -400,7 +391,7 @@ def test_a_given_reference_is_written_anew(tmp_path: Path) -> None:
         assert set(fragment(records, read)) <= set("ACGT")
 
 
-def test_reads_of_a_real_genome(shared_data: Path, tmp_path: Path) -> None:
+def test_reads_of_a_real_genome(shared_data, tmp_path):
     source = shared_data / "references" / "portiera.GCF_000292685.fna"
     files = generate("SSUIS", tmp_path, 0.002, reference=source)
     records = read_fasta(files.reference)
@@ -418,7 +409,7 @@ def test_reads_of_a_real_genome(shared_data: Path, tmp_path: Path) -> None:
 # What users can do wrong
 
 
-def test_an_unknown_workload_is_told_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_workload_is_told_the_known_ones(tmp_path):
     with pytest.raises(OptionError, match=r"no workload 'ECOLI' \(there are: CBRIGG, GENOMES, HS"):
         generate("ECOLI", tmp_path)
     with pytest.raises(OptionError):
@@ -426,25 +417,25 @@ def test_an_unknown_workload_is_told_the_known_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf"), 1e-9, 1e9])
-def test_a_scale_without_reads_is_refused(scale: float, tmp_path: Path) -> None:
+def test_a_scale_without_reads_is_refused(scale, tmp_path):
     with pytest.raises(OptionError, match="--scale"):
         generate("LMONO", tmp_path / "none", scale)
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("scale", [0.5, 2.0, 0.0])
-def test_a_copy_cannot_be_scaled(scale: float, tmp_path: Path) -> None:
+def test_a_copy_cannot_be_scaled(scale, tmp_path):
     with pytest.raises(OptionError, match="--scale"):
         generate("GENOMES", tmp_path / "none", scale)
     assert not (tmp_path / "none").exists()
 
 
-def test_a_missing_reference_is_an_input_error(tmp_path: Path) -> None:
+def test_a_missing_reference_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match=r"missing\.fa"):
         generate("LMONO", tmp_path, 0.001, reference=tmp_path / "missing.fa")
 
 
-def test_a_reference_shorter_than_a_read_is_refused(tmp_path: Path) -> None:
+def test_a_reference_shorter_than_a_read_is_refused(tmp_path):
     short = tmp_path / "short.fa"
     short.write_text(">short\nACGTACGTACNACGTAC\n")
     with pytest.raises(InputError, match="no 40 bases in a row"):
@@ -453,13 +444,13 @@ def test_a_reference_shorter_than_a_read_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "made" / "workload.json").exists()
 
 
-def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
         generate("LMONO", tmp_path / "file", 0.001)
 
 
-def test_an_older_workload_is_replaced(tmp_path: Path) -> None:
+def test_an_older_workload_is_replaced(tmp_path):
     generate("LMONO", tmp_path, 0.0002)
     files = generate("LMONO", tmp_path, 0.0001)
     assert len(parse(files.queries.read_bytes())) == 100
@@ -467,12 +458,10 @@ def test_an_older_workload_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["SSUIS", "GENOMES"])
-def test_progress_tells_what_is_made(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_progress_tells_what_is_made(name, tmp_path, monkeypatch):
     monkeypatch.setattr("mummergpu.workload.read_simulator._BLOCK_BYTES", 1 << 13)
     source = generate("LMONO", tmp_path / "source", 0.00001).reference
-    told: list[Work] = []
+    told = []
     scale = 0.0003 if name == "SSUIS" else 1.0
     files = generate(name, tmp_path / "made", scale, source, tell=told.append)
     description = description_of(files)

@@ -1,20 +1,15 @@
 """The parts of the workload generator: random bits, genomes, reads, declarations."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from helpers.in_memory import named_records
 from helpers.sequences import reverse_complement
-from helpers.truth import Read, fragment, parse
+from helpers.truth import fragment, parse
 
 from mummergpu.errors import InputError
-from mummergpu.input.reference import Reference
 from mummergpu.sequence.codes import BREAK, decode
 from mummergpu.workload.declaration import (
     Copy,
@@ -33,32 +28,32 @@ from mummergpu.workload.read_simulator import Tally, error_table, sequence_reads
 from mummergpu.workload.splitmix import GAMMA, RandomStream, scramble
 
 
-def made_of(*records: str) -> Reference:
+def made_of(*records):
     return named_records((b"record%d" % at, text.encode()) for at, text in enumerate(records))
 
 
-def exact(**changes: object) -> Reads:
+def exact(**changes):
     """Reads of 50 bases without errors, but for the changes."""
     flat = ((0.0, 0.0), (1.0, 0.0))
     reads = Reads("test", 1000, 50, 0, 50, 50, flat, flat, flat, flat, ((0, 30), (1, 30)), ())
     return dataclasses.replace(reads, **changes)
 
 
-def draw(reference: Reference, reads: Reads, count: int, seed: int = 1) -> tuple[list[Read], Tally]:
+def draw(reference, reads, count, seed=1):
     tally = Tally()
     text = b"".join(bytes(t) for (t,) in sequence_reads(reference, reads, count, "R", seed, tally))
     return parse(text), tally
 
 
-def random_text(length: int, seed: int = 5) -> str:
+def random_text(length, seed=5):
     return decode(synthesize(Genome(length, 0.5, (), (), ()), seed, "text")).decode()
 
 
-def share_repeated(codes: np.ndarray) -> float:
+def share_repeated(codes):
     """The share of positions whose 21-mer stands elsewhere too, on either strand."""
     text = decode(codes).decode()
     other = reverse_complement(text)
-    seen: dict[str, int] = {}
+    seen = {}
     for strand in (text, other):
         for place in range(len(text) - 20):
             kmer = strand[place : place + 21]
@@ -78,12 +73,12 @@ WHOLE = (0.0, 0.0)
         ({"satellites": (Satellites(0.1, 171, 12, (0.2, 0.3), (4, 6), WHOLE),)}, 0.1),
     ],
 )
-def test_elements_have_their_share_of_the_genome(elements: dict[str, Any], share: float) -> None:
+def test_elements_have_their_share_of_the_genome(elements, share):
     genome = dataclasses.replace(Genome(300_000, 0.5, (), (), ()), **elements)
     assert share_repeated(synthesize(genome, 1, "shares")) == pytest.approx(share, rel=0.3)
 
 
-def test_most_copies_of_cut_repeats_are_short_ends_of_their_family() -> None:
+def test_most_copies_of_cut_repeats_are_short_ends_of_their_family():
     family = Repeats(1, (4_000, 4_000), WHOLE, share=0.4, is_cut=True)
     codes = synthesize(Genome(200_000, 0.5, (family,), (), ()), 3, "cut")
     text = decode(codes).decode()
@@ -98,7 +93,7 @@ def test_most_copies_of_cut_repeats_are_short_ends_of_their_family() -> None:
 # Random bits
 
 
-def test_splitmix64_gives_its_published_numbers() -> None:
+def test_splitmix64_gives_its_published_numbers():
     states = np.arange(1, 6, dtype=np.uint64) * GAMMA + np.uint64(1234567)
     assert scramble(states).tolist() == [
         6457827717110365317,
@@ -109,7 +104,7 @@ def test_splitmix64_gives_its_published_numbers() -> None:
     ]
 
 
-def test_a_stream_does_not_depend_on_how_it_is_asked() -> None:
+def test_a_stream_does_not_depend_on_how_it_is_asked():
     whole = RandomStream(7, "a").bits(10)
     stream = RandomStream(7, "a")
     assert np.concatenate([stream.bits(3), stream.bits(7)]).tolist() == whole.tolist()
@@ -120,7 +115,7 @@ def test_a_stream_does_not_depend_on_how_it_is_asked() -> None:
 # Reads
 
 
-def test_exact_reads_are_pieces_of_the_reference() -> None:
+def test_exact_reads_are_pieces_of_the_reference():
     reference = made_of(random_text(3_000), random_text(900, seed=6))
     texts = [decode(reference.codes[:3_000]).decode(), decode(reference.codes[3_001:]).decode()]
     records = {f"record{n}": text for n, text in enumerate(texts)}
@@ -136,7 +131,7 @@ def test_exact_reads_are_pieces_of_the_reference() -> None:
     assert {read.position for read in reads if read.record == "record1"} >= {1, 851}
 
 
-def test_reads_are_the_same_without_qualities() -> None:
+def test_reads_are_the_same_without_qualities():
     reference = made_of(random_text(3_000), random_text(900, seed=6))
     wrong = exact(substitution=((0.0, 0.1), (1.0, 0.1)), deletion=((0.0, 0.1), (1.0, 0.1)))
     reads, tally = draw(reference, wrong, 500)
@@ -148,7 +143,7 @@ def test_reads_are_the_same_without_qualities() -> None:
 
 
 @pytest.mark.parametrize("kind", ["insertion", "deletion", "substitution", "unknown"])
-def test_one_kind_of_error_alone(kind: str) -> None:
+def test_one_kind_of_error_alone(kind):
     text = random_text(5_000)
     reads, tally = draw(made_of(text), exact(**{kind: ((0.0, 0.1), (1.0, 0.1))}), 1_000)
     counts = tally.as_dict()
@@ -171,17 +166,17 @@ def test_one_kind_of_error_alone(kind: str) -> None:
             assert all(letter in letters for letter in shorter), "not a subsequence"
 
 
-def test_substitutions_choose_among_the_three_other_bases() -> None:
+def test_substitutions_choose_among_the_three_other_bases():
     reads, _ = draw(made_of("A" * 2_000), exact(substitution=((0.0, 0.2), (1.0, 0.2))), 2_000)
     letters = [letter for read in reads if read.strand == "+" for letter in read.bases]
     share = [letters.count(letter) / len(letters) for letter in "ACGT"]
     assert share == pytest.approx([0.8, 0.2 / 3, 0.2 / 3, 0.2 / 3], abs=0.01)
 
 
-def test_homopolymers_are_called_too_long_or_too_short() -> None:
+def test_homopolymers_are_called_too_long_or_too_short():
     text = "ACGTTTTTCA" * 200
     reads, tally = draw(made_of(text), exact(homopolymer=(0.0, 0.0, 0.0, 0.0, 0.4)), 2_000)
-    runs: dict[int, int] = {}
+    runs = {}
     for read in reads:
         letter = "T" if read.strand == "+" else "A"
         for run in "".join(base if base == letter else " " for base in read.bases[8:-8]).split():
@@ -196,7 +191,7 @@ def test_homopolymers_are_called_too_long_or_too_short() -> None:
     assert counts["insertions"] > 500 and counts["deletions"] > 500
 
 
-def test_reads_keep_clear_of_gaps_and_of_records_that_are_too_short() -> None:
+def test_reads_keep_clear_of_gaps_and_of_records_that_are_too_short():
     reference = made_of(random_text(60), "ACGT" * 12, random_text(70) + "N" * 40 + "ACG" * 30)
     reads, _ = draw(reference, exact(length_minimum=50, length_maximum=80, length_mean=80), 500)
     assert {read.record for read in reads} == {"record0", "record2"}
@@ -206,13 +201,13 @@ def test_reads_keep_clear_of_gaps_and_of_records_that_are_too_short() -> None:
     assert {read.position for read in reads if read.record == "record2"} & set(range(111, 201))
 
 
-def test_deletions_never_leave_the_fragment() -> None:
+def test_deletions_never_leave_the_fragment():
     text = random_text(50)
     reads, _ = draw(made_of(text), exact(deletion=((0.0, 0.2), (1.0, 0.2))), 50)
     assert {read.bases for read in reads if read.strand == "+"} == {text}
 
 
-def test_profiles_are_read_along_the_read() -> None:
+def test_profiles_are_read_along_the_read():
     table = error_table(
         exact(
             unknown=((0.0, 0.0), (0.5, 0.1), (1.0, 0.0)),
@@ -231,13 +226,13 @@ def test_profiles_are_read_along_the_read() -> None:
 # Genomes
 
 
-def test_families_are_laid_in_both_orientations() -> None:
+def test_families_are_laid_in_both_orientations():
     genome = Genome(100_000, 0.4, (Repeats(1, (400, 400), (0.0, 0.0), (30, 30)),), (), ())
     codes = synthesize(genome, 3, "families")
     assert codes.size == 100_000
     text = decode(codes).decode()
     reverse = reverse_complement(text)
-    counts: dict[str, int] = {}
+    counts = {}
     for i in range(len(text) - 19):
         counts[text[i : i + 20]] = counts.get(text[i : i + 20], 0) + 1
     word = max(counts, key=lambda key: counts[key])
@@ -246,8 +241,8 @@ def test_families_are_laid_in_both_orientations() -> None:
     assert 20 <= counts[word] + reverse.count(word) <= 30
 
 
-def test_copies_diverge_as_declared() -> None:
-    def shared_words(divergence: float) -> int:
+def test_copies_diverge_as_declared():
+    def shared_words(divergence):
         repeats = Repeats(1, (2_000, 2_000), (divergence, divergence), (2, 2))
         text = decode(synthesize(Genome(50_000, 0.5, (repeats,), (), ()), 11, "two")).decode()
         reverse = reverse_complement(text)
@@ -260,7 +255,7 @@ def test_copies_diverge_as_declared() -> None:
     assert shared_words(0.3) < 100
 
 
-def test_tandem_arrays_repeat_their_unit() -> None:
+def test_tandem_arrays_repeat_their_unit():
     tandems = Tandems(1, (37, 37), (40, 40), (0.0, 0.0))
     codes = synthesize(Genome(20_000, 0.5, (), (tandems,), ()), 3, "tandem")
     equal = codes[37:] == codes[:-37]
@@ -269,7 +264,7 @@ def test_tandem_arrays_repeat_their_unit() -> None:
     assert 39 * 37 <= longest < 39 * 37 + 20
 
 
-def test_gaps_are_runs_of_n() -> None:
+def test_gaps_are_runs_of_n():
     codes = synthesize(Genome(50_000, 0.5, (), (), (Gaps(2, (1_000, 1_200)),)), 3, "gaps")
     edges = np.flatnonzero(np.diff(np.concatenate([[0], (codes == BREAK).astype(np.int8), [0]])))
     lengths = edges[1::2] - edges[::2]
@@ -280,7 +275,7 @@ def test_gaps_are_runs_of_n() -> None:
 # Copies
 
 
-def test_a_copy_without_differences_is_the_reference() -> None:
+def test_a_copy_without_differences_is_the_reference():
     reference = made_of(random_text(300) + "NNN" + random_text(50, seed=6), "", "ACG")
     copy, counts = diverge(reference, Copy(0, 0, 0), 1, "same")
     assert np.array_equal(copy.codes, reference.codes)
@@ -291,7 +286,7 @@ def test_a_copy_without_differences_is_the_reference() -> None:
 
 
 @pytest.mark.parametrize("kind", ["substitution", "insertion", "deletion"])
-def test_one_kind_of_difference_alone(kind: str) -> None:
+def test_one_kind_of_difference_alone(kind):
     text = random_text(20_000) + "N" * 10 + random_text(4_000, seed=6)
     rates = {"substitution": 0.0, "insertion": 0.0, "deletion": 0.0} | {kind: 0.05}
     copy, counts = diverge(made_of(text, "ACGT" * 100), Copy(**rates), 1, kind)
@@ -309,14 +304,14 @@ def test_one_kind_of_difference_alone(kind: str) -> None:
         assert all(letter in letters for letter in shorter), "not a subsequence"
 
 
-def test_substitutions_of_a_copy_choose_among_the_three_other_bases() -> None:
+def test_substitutions_of_a_copy_choose_among_the_three_other_bases():
     copy, counts = diverge(made_of("A" * 30_000), Copy(0.9, 0, 0), 1, "three")
     share = np.bincount(copy.codes, minlength=4) / copy.codes.size
     assert share == pytest.approx([0.1, 0.3, 0.3, 0.3], abs=0.015)
     assert counts["substitutions"] == np.count_nonzero(copy.codes)
 
 
-def test_everything_or_nothing_of_a_copy_may_differ() -> None:
+def test_everything_or_nothing_of_a_copy_may_differ():
     text = random_text(500)
     assert diverge(made_of(text), Copy(0, 0, 1), 1, "gone")[0].codes.size == 0
     doubled, _ = diverge(made_of(text), Copy(0, 1, 0), 1, "doubled")
@@ -339,7 +334,7 @@ def test_everything_or_nothing_of_a_copy_may_differ() -> None:
         ("[reads]", "[copies]", "lacks the table 'reads'"),
     ],
 )
-def test_a_wrong_declaration_is_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+def test_a_wrong_declaration_is_refused(old, new, message, tmp_path):
     text = (workload_folder() / "LMONO.toml").read_text()
     assert old in text
     path = tmp_path / "wrong.toml"
@@ -349,6 +344,6 @@ def test_a_wrong_declaration_is_refused(old: str, new: str, message: str, tmp_pa
     assert caught.value.path == str(path)
 
 
-def test_a_missing_declaration_is_an_input_error(tmp_path: Path) -> None:
+def test_a_missing_declaration_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="No such file"):
         read_declaration(tmp_path / "missing.toml")

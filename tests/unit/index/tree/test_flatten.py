@@ -1,10 +1,7 @@
 """Flat trees: their fields at the extremes, and that the checks of trees see what is wrong."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,14 +51,14 @@ TWO_DIMENSIONAL = Layout(
 
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-def test_a_small_tree_in_each_layout(layout: Layout) -> None:
+def test_a_small_tree_in_each_layout(layout):
     codes = page_codes_of(TEXT)
     for base_before in range(BREAK + 1):
         check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
 
 
 @pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS + WIDE_LAYOUTS))
-def test_a_tree_of_several_strips_in_each_layout(layout: Layout) -> None:
+def test_a_tree_of_several_strips_in_each_layout(layout):
     codes = np.random.default_rng(5).integers(0, 4, 350_001).astype(np.uint8)
     codes[::5_000] = BREAK
     codes[-1] = BREAK
@@ -75,11 +72,11 @@ def test_a_tree_of_several_strips_in_each_layout(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-def test_the_bytes_of_a_node_are_where_the_layout_says(layout: Layout) -> None:
+def test_the_bytes_of_a_node_are_where_the_layout_says(layout):
     tree = flat_tree_of(page_codes_of(TEXT), layout)
     columns = decode_nodes(tree)
 
-    def fields_at(array: np.ndarray, address: int) -> list[int]:
+    def fields_at(array, address):
         half = array.view(np.uint8)[address * layout.node_stride_bytes :]
         size = 4 if layout.wide else 3
         begins = [size * field for field in range(FIELDS)]
@@ -105,7 +102,7 @@ def test_the_bytes_of_a_node_are_where_the_layout_says(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
-def test_both_formats_hold_the_same_tree(layout: Layout) -> None:
+def test_both_formats_hold_the_same_tree(layout):
     codes = page_codes_of(TEXT)
     trees = [flat_tree_of(codes, replace(layout, wide=wide), 2) for wide in (False, True)]
     narrow, wide = (numbered(decode_nodes(tree)) for tree in trees)
@@ -114,7 +111,7 @@ def test_both_formats_hold_the_same_tree(layout: Layout) -> None:
     assert [tree.nodes.dtype for tree in trees] == [np.uint8, np.uint32]
 
 
-def test_a_merged_tree_is_one_array() -> None:
+def test_a_merged_tree_is_one_array():
     for layout, node_bytes in ((PLAIN, 32), (WIDE, 48)):
         merged = flat_tree_of(page_codes_of(TEXT), layout)
         assert np.shares_memory(merged.nodes, merged.children)
@@ -124,7 +121,7 @@ def test_a_merged_tree_is_one_array() -> None:
         assert merged.byte_count == split.byte_count == expected
 
 
-def test_some_nodes_can_be_decoded_without_the_others() -> None:
+def test_some_nodes_can_be_decoded_without_the_others():
     for layout in (PLAIN, TWO_DIMENSIONAL, WIDE_IN_STRIPS):
         tree = flat_tree_of(page_codes_of(TEXT), layout)
         everything = decode_nodes(tree)
@@ -134,7 +131,7 @@ def test_some_nodes_can_be_decoded_without_the_others() -> None:
         assert decode_nodes(tree, tree.node_count - 1, tree.node_count + 100).addresses.size == 1
 
 
-def test_facts_of_leaves_have_room_for_the_largest_page() -> None:
+def test_facts_of_leaves_have_room_for_the_largest_page():
     parts = [ADDRESS_MASK, LENGTH_MASK << LENGTH_SHIFT, BASE_MASK << BASE_SHIFT]
     assert sum(parts) == (1 << 64) - 1, "they overlap, or leave bits unused"
     assert ADDRESS_MASK >= 2 * MAX_WIDE_PAGE_BASES - 1
@@ -149,9 +146,7 @@ def test_facts_of_leaves_have_room_for_the_largest_page() -> None:
         (WIDE, MAX_WIDE_PAGE_BASES, "1073741825 bases do not fit 32-bit addresses"),
     ],
 )
-def test_a_page_too_large_for_the_format_is_refused(
-    layout: Layout, most: int, message: str
-) -> None:
+def test_a_page_too_large_for_the_format_is_refused(layout, most, message):
     codes = np.broadcast_to(np.uint8(BREAK), most + 2)
     grown = GrownTree(codes, np.zeros((1, 8), np.int32), np.zeros(1, np.int32), 0)
     with pytest.raises(ValueError, match=message):
@@ -159,7 +154,7 @@ def test_a_page_too_large_for_the_format_is_refused(
 
 
 @pytest.mark.parametrize("layout", [PLAIN, AS_CONSTRUCTED, TWO_DIMENSIONAL, WIDE], ids=layout_id)
-def test_positions_reach_the_end_of_the_largest_page(layout: Layout) -> None:
+def test_positions_reach_the_end_of_the_largest_page(layout):
     codes = np.full(MAX_PAGE_BASES + 1, BREAK, dtype=np.uint8)
     codes[:4] = codes[MAX_PAGE_BASES - 5 : MAX_PAGE_BASES - 1] = [0, 1, 0, 1]
     codes[MAX_PAGE_BASES - 1] = 3
@@ -169,7 +164,7 @@ def test_positions_reach_the_end_of_the_largest_page(layout: Layout) -> None:
 
 
 @pytest.mark.slow
-def test_the_largest_tree_fills_24_bits_to_the_last_address() -> None:
+def test_the_largest_tree_fills_24_bits_to_the_last_address():
     """A page of one repeated base has two nodes a base, each below the one before."""
     codes = np.zeros(MAX_PAGE_BASES + 1, dtype=np.uint8)
     codes[-1] = BREAK
@@ -190,7 +185,7 @@ def test_the_largest_tree_fills_24_bits_to_the_last_address() -> None:
 
 
 @pytest.mark.parametrize("layout", [PLAIN, TWO_DIMENSIONAL, WIDE], ids=layout_id)
-def test_no_byte_of_a_node_can_be_wrong_unseen(layout: Layout) -> None:
+def test_no_byte_of_a_node_can_be_wrong_unseen(layout):
     """What the checks of this suite are worth: they find each single wrong byte."""
     codes = page_codes_of("ACGTACGGANACGTNACA")
     tree = flat_tree_of(codes, layout, 2)
@@ -219,12 +214,12 @@ def test_no_byte_of_a_node_can_be_wrong_unseen(layout: Layout) -> None:
     assert unseen == []
 
 
-def genome(shared_data: Path, name: str) -> np.ndarray:
+def genome(shared_data, name):
     return np.append(read_reference(str(shared_data / "references" / name)).codes, np.uint8(BREAK))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
-def test_the_tree_of_phage_lambda(shared_data: Path, layout: Layout) -> None:
+def test_the_tree_of_phage_lambda(shared_data, layout):
     codes = genome(shared_data, "lambda_virus.fasta")
     assert codes.size == 48_503
     check_tree(flat_tree_of(codes, layout), codes)
@@ -234,13 +229,13 @@ def test_the_tree_of_phage_lambda(shared_data: Path, layout: Layout) -> None:
     "name",
     ["portiera.GCF_000292685.fna", "H_pylori26695_Eslice.fasta", "B_anthracis_contigs.fasta"],
 )
-def test_trees_of_bacteria(shared_data: Path, name: str) -> None:
+def test_trees_of_bacteria(shared_data, name):
     codes = genome(shared_data, name)
     check_tree(flat_tree_of(codes, PLAIN), codes)
     check_tree(flat_tree_of(codes, TWO_DIMENSIONAL), codes)
 
 
-def test_the_tree_of_human_bases_with_long_runs_of_n(shared_data: Path) -> None:
+def test_the_tree_of_human_bases_with_long_runs_of_n(shared_data):
     path = shared_data / "references" / "human_grch38.chr20_and_21_first10M.fa.gz"
     with gzip.open(path) as file:
         text = file.read(300_000)
@@ -249,7 +244,7 @@ def test_the_tree_of_human_bases_with_long_runs_of_n(shared_data: Path) -> None:
     check_tree(flat_tree_of(codes, PLAIN), codes)
 
 
-def test_grown_trees_can_be_flattened_more_than_once() -> None:
+def test_grown_trees_can_be_flattened_more_than_once():
     codes = page_codes_of(TEXT)
     grown = grow_tree(codes)
     order = order_nodes(grown, True)

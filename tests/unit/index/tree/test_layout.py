@@ -1,7 +1,5 @@
 """Where fields and records lie in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.loops import each
@@ -42,33 +40,33 @@ FULL_TREES = [(1 << 24, TREE_STRIPS), (1 << 31, WIDE_TREE_STRIPS)]
 
 
 @jit
-def read_field(halves: np.ndarray, half: int, field: int) -> int:
+def read_field(halves, half, field):
     return load_number(halves, half, field)
 
 
 @jit
-def read_flags(halves: np.ndarray, half: int) -> int:
+def read_flags(halves, half):
     return load_flags(halves, half)
 
 
 @jit
-def are_words(halves: np.ndarray) -> bool:
+def are_words(halves):
     return has_words(halves)
 
 
 @jit
-def fill_places(width_bits: int, strip_bits: int, result: np.ndarray) -> None:
+def fill_places(width_bits, strip_bits, result):
     for number in range(result.size):
         result[number] = place_in_strips(number, width_bits, strip_bits)
 
 
-def places(count: int, width_bits: int, strip_bits: int) -> np.ndarray:
+def places(count, width_bits, strip_bits):
     result = np.empty(count, dtype=np.int64)
     fill_places(width_bits, strip_bits, result)
     return result
 
 
-def test_fields_fill_both_halves_without_overlap() -> None:
+def test_fields_fill_both_halves_without_overlap():
     first = [EDGE_START, EDGE_END, STRING_DEPTH, PARENT, SUFFIX_LINK, IS_LEAF]
     assert first == list(range(FIELDS))
     assert [*range(BREAK + 1), FLAGS] == list(range(FIELDS))
@@ -76,13 +74,13 @@ def test_fields_fill_both_halves_without_overlap() -> None:
     assert NEXT_LEAF == BREAK
 
 
-def test_flags_hold_the_mark_of_a_leaf_and_any_code() -> None:
+def test_flags_hold_the_mark_of_a_leaf_and_any_code():
     assert LEAF_FLAG & PRECEDING_BASE_MASK == 0
     assert all(code & PRECEDING_BASE_MASK == code for code in range(BREAK + 1))
     assert LEAF_FLAG | PRECEDING_BASE_MASK < 256
 
 
-def test_the_largest_pages() -> None:
+def test_the_largest_pages():
     assert MAX_PAGE_BASES == 8_388_608
     assert MAX_WIDE_PAGE_BASES == 1_073_741_824
     for wide in (False, True):
@@ -98,9 +96,7 @@ NUMBERS = [0, 1, 0xFF, 0x100, 0x7FFFFF, 0x800000, 0xFFFF00, 0xFFFFFF]
 @each("number", NUMBERS)
 @each("half", [0, 16])
 @pytest.mark.parametrize("field", range(5))
-def test_numbers_of_24_bits_are_read_whatever_lies_around(
-    number: int, half: int, field: int
-) -> None:
+def test_numbers_of_24_bits_are_read_whatever_lies_around(number, half, field):
     for around in (0, 0xFF):
         array = np.full(32, around, dtype=np.uint8)
         begin = half + 3 * field
@@ -111,35 +107,33 @@ def test_numbers_of_24_bits_are_read_whatever_lies_around(
 @each("number", [*NUMBERS, 0x1000000, 0x7FFFFFFE, 0x7FFFFFFF, 0xFFFFFFFF])
 @each("half", [0, 6])
 @pytest.mark.parametrize("field", range(5))
-def test_numbers_of_32_bits_are_read_whatever_lies_around(
-    number: int, half: int, field: int
-) -> None:
+def test_numbers_of_32_bits_are_read_whatever_lies_around(number, half, field):
     for around in (0, 0xFFFFFFFF):
         array = np.full(12, around, dtype=np.uint32)
         array[half + field] = number
         assert read_field(array, half, field) == number
 
 
-def test_flags_are_the_last_byte_or_word_of_a_half() -> None:
+def test_flags_are_the_last_byte_or_word_of_a_half():
     octets, words = np.zeros(32, dtype=np.uint8), np.zeros(12, dtype=np.uint32)
     octets[15], octets[31], words[5], words[11] = 0x84, 1, 0x83, 2
     assert [read_flags(octets, half) for half in (0, 16)] == [0x84, 1]
     assert [read_flags(words, half) for half in (0, 6)] == [0x83, 2]
 
 
-def test_arrays_tell_their_format() -> None:
+def test_arrays_tell_their_format():
     assert are_words(np.zeros(6, dtype=np.uint32))
     assert not are_words(np.zeros(16, dtype=np.uint8))
     assert not are_words(np.zeros(2, dtype=np.int64))
 
 
-def test_numbers_are_read_at_the_end_of_a_large_array() -> None:
+def test_numbers_are_read_at_the_end_of_a_large_array():
     array = np.zeros(1 << 26, dtype=np.uint8)
     array[-4:-1] = [1, 2, 3]
     assert read_field(array, array.size - 16, 4) == 0x030201
 
 
-def test_numbers_are_read_beyond_32_bits_of_bytes() -> None:
+def test_numbers_are_read_beyond_32_bits_of_bytes():
     """Of such an array only the pages of memory that are touched exist."""
     words = np.zeros((1 << 30) + 24, dtype=np.uint32)
     assert words.nbytes > 1 << 32
@@ -151,7 +145,7 @@ def test_numbers_are_read_beyond_32_bits_of_bytes() -> None:
 
 
 @pytest.mark.parametrize(("width_bits", "strip_bits"), [*ALL_STRIPS, (3, 2)])
-def test_strips_are_filled_without_gap_or_overlap(width_bits: int, strip_bits: int) -> None:
+def test_strips_are_filled_without_gap_or_overlap(width_bits, strip_bits):
     strip = 1 << (width_bits + strip_bits)
     found = places(3 * strip, width_bits, strip_bits)
     for number in range(3):
@@ -160,7 +154,7 @@ def test_strips_are_filled_without_gap_or_overlap(width_bits: int, strip_bits: i
 
 
 @pytest.mark.parametrize(("width_bits", "strip_bits"), ALL_STRIPS)
-def test_strips_are_filled_column_by_column(width_bits: int, strip_bits: int) -> None:
+def test_strips_are_filled_column_by_column(width_bits, strip_bits):
     rows, width = 1 << strip_bits, 1 << width_bits
     found = places(2 * rows * width, width_bits, strip_bits)
     numbers = np.arange(found.size)
@@ -168,20 +162,18 @@ def test_strips_are_filled_column_by_column(width_bits: int, strip_bits: int) ->
     assert np.array_equal(found // width, numbers // (rows * width) * rows + numbers % rows)
 
 
-def test_the_first_item_stays_first_in_every_layout() -> None:
+def test_the_first_item_stays_first_in_every_layout():
     for layout in LAYOUTS + WIDE_LAYOUTS:
         assert place_in_strips(0, layout.tree_width_bits, layout.tree_strip_bits) == 0
 
 
 @pytest.mark.parametrize(("nodes", "strips"), FULL_TREES)
-def test_a_full_tree_in_strips_needs_no_larger_addresses(
-    nodes: int, strips: tuple[int, int]
-) -> None:
+def test_a_full_tree_in_strips_needs_no_larger_addresses(nodes, strips):
     assert length_in_strips(nodes, *strips) == nodes
     assert place_in_strips(nodes - 1, *strips) == nodes - 1
 
 
-def test_nothing_moves_in_one_dimension() -> None:
+def test_nothing_moves_in_one_dimension():
     assert np.array_equal(places(1000, 12, 0), np.arange(1000))
     assert length_in_strips(1000, 12, 0) == 1000
 
@@ -190,12 +182,12 @@ def test_nothing_moves_in_one_dimension() -> None:
     ("count", "length"),
     [(0, 0), (1, 131_072), (131_072, 131_072), (131_073, 262_144), (262_144, 262_144)],
 )
-def test_arrays_in_strips_hold_whole_strips(count: int, length: int) -> None:
+def test_arrays_in_strips_hold_whole_strips(count, length):
     assert length_in_strips(count, 12, 5) == length
 
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-def test_strides_and_strips_of_a_layout(layout: Layout) -> None:
+def test_strides_and_strips_of_a_layout(layout):
     strides = (12, 6) if layout.wide else (32, 16)
     assert layout.node_stride == strides[not layout.merged_tree]
     half = 24 if layout.wide else 16
@@ -209,7 +201,7 @@ def test_strides_and_strips_of_a_layout(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 64, 1000, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 5])
-def test_memory_is_zero_and_begins_on_a_line(size: int) -> None:
+def test_memory_is_zero_and_begins_on_a_line(size):
     array = zeros_aligned(size)
     assert array.size == size
     assert array.dtype == np.uint8

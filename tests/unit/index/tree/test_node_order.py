@@ -1,7 +1,5 @@
 """In which order nodes are numbered."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -36,7 +34,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_nodes_are_numbered_breadth_first_and_then_depth_first(text: str) -> None:
+def test_nodes_are_numbered_breadth_first_and_then_depth_first(text):
     root, _ = naive_tree(text)
     for layout in (PLAIN, WIDE):
         tree = flat_tree_of(page_codes_of(text), layout)
@@ -44,7 +42,7 @@ def test_nodes_are_numbered_breadth_first_and_then_depth_first(text: str) -> Non
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_nodes_are_numbered_as_they_were_constructed(text: str) -> None:
+def test_nodes_are_numbered_as_they_were_constructed(text):
     _, constructed = naive_tree(text)
     for layout in (AS_CONSTRUCTED, replace(AS_CONSTRUCTED, wide=True)):
         tree = flat_tree_of(page_codes_of(text), layout)
@@ -53,7 +51,7 @@ def test_nodes_are_numbered_as_they_were_constructed(text: str) -> None:
 
 @pytest.mark.parametrize("reordered", [False, True])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
-def test_every_node_has_one_place_and_the_root_the_first(text: str, reordered: bool) -> None:
+def test_every_node_has_one_place_and_the_root_the_first(text, reordered):
     grown = grow_tree(page_codes_of(text))
     order = order_nodes(grown, reordered)
     suffixes = [~position for position, base in enumerate(text) if base != "N"]
@@ -61,7 +59,7 @@ def test_every_node_has_one_place_and_the_root_the_first(text: str, reordered: b
     assert sorted(order.tolist()) == sorted([*suffixes, *range(len(grown.inner_nodes))])
 
 
-def test_the_naive_order_itself_on_a_tree_drawn_by_hand() -> None:
+def test_the_naive_order_itself_on_a_tree_drawn_by_hand():
     # Root: A -> (A$, $), the leaf of suffix 1 behind the empty edge.
     root, constructed = naive_tree("AA")
     assert naive_names(constructed) == [("", None), ("AA", 0), ("A", None), ("A", 1)]

@@ -1,7 +1,5 @@
 """Parts of files: together they have all records, in order, each once."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from pathlib import Path
@@ -10,14 +8,14 @@ import pytest
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.file_cuts import UncutError, cut_source, is_cuttable
-from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import read_reader
 from mummergpu.output.bytes.compression import BGZF_END, BgzfCompressor
 
 Reads = list[tuple[bytes, bytes, bytes]]
 
 
-def made_reads(count: int, seed: int, end: str = "") -> list[tuple[str, str, str]]:
+def made_reads(count, seed, end=""):
     made = random.Random(seed)
     reads = []
     for number in range(count):
@@ -28,20 +26,20 @@ def made_reads(count: int, seed: int, end: str = "") -> list[tuple[str, str, str
     return reads
 
 
-def fastq(reads: list[tuple[str, str, str]], line_end: str = "\n") -> bytes:
+def fastq(reads, line_end="\n"):
     text = "".join(f"@{name} c\n{bases}\n+\n{quality}\n" for name, bases, quality in reads)
     return text.replace("\n", line_end).encode()
 
 
-def bgzf(content: bytes, size: int = 700) -> bytes:
+def bgzf(content, size=700):
     compressor = BgzfCompressor()
     blocks = [compressor.compress(content[at : at + size]) for at in range(0, len(content), size)]
     return b"".join(blocks) + BGZF_END
 
 
-def records_of(sources: list[ReadSource]) -> Reads:
+def records_of(sources):
     """Return names, codes and qualities of all reads of some sources, one after the other."""
-    found: Reads = []
+    found = []
     for source in sources:
         with read_reader([source], 1000) as reader:
             for block in reader:
@@ -81,13 +79,11 @@ FASTA = "".join(f">{name}\n{bases[:40]}\n{bases[40:]}\n" for name, bases, _ in S
         ([fastq(FIRST), bgzf(fastq(SECOND), 900)], False),
     ],
 )
-def test_parts_have_all_reads(
-    tmp_path: Path, contents: list[bytes], interleaved: bool, part_bytes: int
-) -> None:
+def test_parts_have_all_reads(tmp_path, contents, interleaved, part_bytes):
     paths = [str(tmp_path / f"{number}.fq") for number in range(len(contents))]
     for path, content in zip(paths, contents, strict=True):
         Path(path).write_bytes(content)
-    source: ReadSource = ReadFile(paths[0], interleaved)
+    source = ReadFile(paths[0], interleaved)
     if len(paths) == 2:
         source = MateFiles(paths[0], paths[1])
     assert is_cuttable([source])
@@ -110,7 +106,7 @@ def test_parts_have_all_reads(
         b"",
     ],
 )
-def test_what_cannot_be_cut(tmp_path: Path, content: bytes) -> None:
+def test_what_cannot_be_cut(tmp_path, content):
     path = tmp_path / "reads"
     path.write_bytes(content)
     assert not is_cuttable([ReadFile(str(path))])
@@ -118,12 +114,12 @@ def test_what_cannot_be_cut(tmp_path: Path, content: bytes) -> None:
         list(cut_source(ReadFile(str(path)), 1000))
 
 
-def test_standard_input_and_missing_files_cannot_be_cut(tmp_path: Path) -> None:
+def test_standard_input_and_missing_files_cannot_be_cut(tmp_path):
     assert not is_cuttable([ReadFile("-")])
     assert not is_cuttable([ReadFile(str(tmp_path / "none.fq"))])
 
 
-def test_mates_in_another_order_cannot_be_cut(tmp_path: Path) -> None:
+def test_mates_in_another_order_cannot_be_cut(tmp_path):
     one, other = tmp_path / "1.fq", tmp_path / "2.fq"
     one.write_bytes(fastq(FIRST))
     other.write_bytes(fastq([(f"x{name}", bases, quality) for name, bases, quality in SECOND]))
@@ -131,7 +127,7 @@ def test_mates_in_another_order_cannot_be_cut(tmp_path: Path) -> None:
         list(cut_source(MateFiles(str(one), str(other)), 2000))
 
 
-def test_parts_of_folded_fastq_are_no_valid_files(tmp_path: Path) -> None:
+def test_parts_of_folded_fastq_are_no_valid_files(tmp_path):
     """Who reads them learns that the cuts are wrong."""
     folded = "".join(
         f"@{name}\n{bases}\n+\n@{quality[1:]}\n+{quality[:9]}\n" for name, bases, quality in SINGLE
@@ -142,7 +138,7 @@ def test_parts_of_folded_fastq_are_no_valid_files(tmp_path: Path) -> None:
         records_of(list(cut_source(ReadFile(str(path)), 3000)))
 
 
-def test_a_wrong_range_of_bgzf_is_refused(tmp_path: Path) -> None:
+def test_a_wrong_range_of_bgzf_is_refused(tmp_path):
     path = tmp_path / "r.fq.bgz"
     path.write_bytes(bgzf(fastq(SINGLE)))
     first, *_ = cut_source(ReadFile(str(path)), 5000)

@@ -14,7 +14,7 @@ from helpers.sequences import random_bases
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.pairs import cut_suffixes, interleave
-from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import query_reader, read_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -31,9 +31,7 @@ class Door:
 
     keeps_qualities: bool
 
-    def blocks(
-        self, paths: list[str], block_size: int, threads: ReadingThreads | None = None
-    ) -> list[QueryBlock]:
+    def blocks(self, paths, block_size, threads=None):
         if not self.keeps_qualities:
             rules = QueryRules(paired=True)
             with query_reader(paths, block_size, rules=rules, threads=threads) as reader:
@@ -45,9 +43,7 @@ class Door:
         assert all(block.paired for block in blocks)
         return list(blocks)
 
-    def read_all(
-        self, paths: list[str], block_size: int, threads: ReadingThreads | None = None
-    ) -> list[Read]:
+    def read_all(self, paths, block_size, threads=None):
         """Return the reads of all blocks, after a look at the form of each block."""
         found = []
         for index, block in enumerate(self.blocks(paths, block_size, threads)):
@@ -63,7 +59,7 @@ class Door:
                 found.append((name.tobytes().decode(), "".join("ACGTN"[code] for code in codes)))
         return found
 
-    def named(self, reads: list[Read]) -> list[Read]:
+    def named(self, reads):
         """Return mates with the names that blocks have."""
         if self.keeps_qualities:
             return reads
@@ -71,11 +67,11 @@ class Door:
 
 
 @pytest.fixture(params=[False, True], ids=["queries", "reads"])
-def door(request: pytest.FixtureRequest) -> Door:
+def door(request):
     return Door(request.param)
 
 
-def written(folder: Path, name: str, reads: list[Read]) -> str:
+def written(folder, name, reads):
     is_fasta = ".fa" in name
     text = "".join(
         f">{title} text\n{bases}\n"
@@ -88,24 +84,22 @@ def written(folder: Path, name: str, reads: list[Read]) -> str:
     return str(path)
 
 
-def pairs_of(chance: random.Random, count: int) -> tuple[list[Read], list[Read]]:
-    def bases() -> str:
+def pairs_of(chance, count):
+    def bases():
         return "".join(chance.choices("ACGTN", k=chance.choice([0, 1, 30, 90])))
 
     names = [f"read{number}" * chance.choice([1, 3]) for number in range(count)]
     return [(name, bases()) for name in names], [(name, bases()) for name in names]
 
 
-def in_turn(first: list[Read], second: list[Read]) -> list[Read]:
+def in_turn(first, second):
     return [mate for pair in zip(first, second, strict=True) for mate in pair]
 
 
 @pytest.mark.parametrize("block_size", [1, 50, 1000, 1 << 20])
 @pytest.mark.parametrize("count", [1, 2, 57])
 @pytest.mark.parametrize("kind", ["fa", "fq.gz"])
-def test_two_files_and_one_give_the_same(
-    door: Door, kind: str, count: int, block_size: int, tmp_path: Path
-) -> None:
+def test_two_files_and_one_give_the_same(door, kind, count, block_size, tmp_path):
     first, second = pairs_of(random.Random(count), count)
     both = in_turn(first, second)
     expected = door.named(both)
@@ -119,7 +113,7 @@ def test_two_files_and_one_give_the_same(
         assert door.read_all(paths, block_size, threads) == expected
 
 
-def test_large_files_that_threads_read(tmp_path: Path) -> None:
+def test_large_files_that_threads_read(tmp_path):
     chance = random.Random(5)
     bases = random_bases(chance, 2000)
     first = [(f"r{number}", bases[number % 1800 :][:150]) for number in range(60_000)]
@@ -144,7 +138,7 @@ def test_large_files_that_threads_read(tmp_path: Path) -> None:
         ("a/1 x", "a/2\ty", "a"),
     ],
 )
-def test_names(door: Door, first: str, second: str, name: str, tmp_path: Path) -> None:
+def test_names(door, first, second, name, tmp_path):
     mates = [(first, "AC"), (second, "GT")]
     expected = door.named([(name, "AC"), (name, "GT")])
     assert door.read_all([written(tmp_path, "both.fa", mates)], 100) == expected
@@ -164,26 +158,24 @@ def test_names(door: Door, first: str, second: str, name: str, tmp_path: Path) -
         ("SRR1.7.1", "SRR1.7.2", "SRR1.7"),
     ],
 )
-def test_other_ends_of_names_in_two_files(
-    door: Door, first: str, second: str, name: str, tmp_path: Path
-) -> None:
+def test_other_ends_of_names_in_two_files(door, first, second, name, tmp_path):
     mates = [(first, "AC"), (second, "GT")]
     paths = [written(tmp_path, f"{n}.fq", [mate]) for n, mate in enumerate(mates)]
     assert door.read_all(paths, 100) == door.named([(name, "AC"), (name, "GT")])
 
 
 @each("first, second", [("a.1", "b.2"), ("a.2", "a.1"), ("a.1", "a_2"), ("a1", "a2"), (".1", ".2")])
-def test_other_ends_that_do_not_agree(door: Door, first: str, second: str, tmp_path: Path) -> None:
+def test_other_ends_that_do_not_agree(door, first, second, tmp_path):
     paths = [written(tmp_path, f"{n}.fq", [(name, "A")]) for n, name in enumerate((first, second))]
     with pytest.raises(InputError, match="not the mate of"):
         door.read_all(paths, 100)
 
 
 @pytest.mark.parametrize("block_size", [1, 5, 30, 1000])
-def test_pairs_and_single_reads_in_one_stream(block_size: int, tmp_path: Path) -> None:
+def test_pairs_and_single_reads_in_one_stream(block_size, tmp_path):
     chance = random.Random(block_size)
-    reads: list[Read] = []
-    expected: list[tuple[str, int]] = []
+    reads = []
+    expected = []
     for number in range(60):
         mates = chance.choice([1, 2, 2])
         ends = ("/1", "/2") if chance.random() < 0.5 else ("", "")
@@ -191,7 +183,7 @@ def test_pairs_and_single_reads_in_one_stream(block_size: int, tmp_path: Path) -
             reads.append((f"r{number}{ends[mate]}", "ACGT"[: chance.randrange(5)]))
             expected.append((f"r{number}", mates))
     path = written(tmp_path, "mixed.fq", reads)
-    told: list[str] = []
+    told = []
     found = []
     rules = QueryRules(warn=told.append)
     with read_reader([ReadFile(path, interleaved=True)], block_size, rules=rules) as reader:
@@ -216,7 +208,7 @@ def test_pairs_and_single_reads_in_one_stream(block_size: int, tmp_path: Path) -
 
 @each("first, second", [("a", "b"), ("a", "ab"), ("a/1", "a/1"), ("a/2", "a/1"), ("a/2", "a/2")])
 @pytest.mark.parametrize("kind", ["fa", "fq.gz"])
-def test_names_that_differ(door: Door, kind: str, first: str, second: str, tmp_path: Path) -> None:
+def test_names_that_differ(door, kind, first, second, tmp_path):
     good = [(f"x{number}", "ACGT") for number in range(11)]
     lines = 2 if kind == "fa" else 4
     sides = [*good, (first, "AC")], [*good, (second, "AC")]
@@ -236,7 +228,7 @@ def test_names_that_differ(door: Door, kind: str, first: str, second: str, tmp_p
 
 @pytest.mark.parametrize("shorter", [0, 1])
 @pytest.mark.parametrize("block_size", [1, 30, 1000])
-def test_numbers_that_differ(door: Door, shorter: int, block_size: int, tmp_path: Path) -> None:
+def test_numbers_that_differ(door, shorter, block_size, tmp_path):
     reads = [(f"r{number}", "ACGT") for number in range(9)]
     sides = [reads, reads]
     sides[shorter] = reads[:7]
@@ -256,7 +248,7 @@ def test_numbers_that_differ(door: Door, shorter: int, block_size: int, tmp_path
     assert (error.value.path, error.value.line, error.value.record) == (odd, 33, "r8")
 
 
-def test_a_fault_in_one_of_two_files(door: Door, tmp_path: Path) -> None:
+def test_a_fault_in_one_of_two_files(door, tmp_path):
     reads = [(f"r{number}", "ACGT") for number in range(9)]
     paths = [written(tmp_path, f"{side}.fq", reads) for side in (0, 1)]
     wrong = Path(paths[1])
@@ -268,7 +260,7 @@ def test_a_fault_in_one_of_two_files(door: Door, tmp_path: Path) -> None:
             assert (error.value.path, error.value.line) == (paths[1], 21)
 
 
-def test_the_first_of_two_faults_is_told(door: Door, tmp_path: Path) -> None:
+def test_the_first_of_two_faults_is_told(door, tmp_path):
     names = [f"r{number}" for number in range(9)]
     first, second = ([(name, "ACGT") for name in names] for _ in (0, 1))
     second[3] = ("other", "ACGT")
@@ -282,7 +274,7 @@ def test_the_first_of_two_faults_is_told(door: Door, tmp_path: Path) -> None:
             assert (error.value.path, error.value.record) == (paths[1], "other")
 
 
-def test_the_same_file_for_both_mates(door: Door, tmp_path: Path) -> None:
+def test_the_same_file_for_both_mates(door, tmp_path):
     path = written(tmp_path, "1.fq", [("a", "A")])
     (tmp_path / "link.fq").symlink_to(path)
     for first, other in ((path, path), (path, str(tmp_path / "link.fq")), ("-", "-")):
@@ -290,14 +282,14 @@ def test_the_same_file_for_both_mates(door: Door, tmp_path: Path) -> None:
             door.read_all([first, other], 100)
 
 
-def test_no_reads(tmp_path: Path) -> None:
+def test_no_reads(tmp_path):
     empty, too = (written(tmp_path, name, []) for name in ("empty.fq", "too.fq"))
     some = written(tmp_path, "some.fq", [("a", "ACGT")])
     for door in (Door(False), Door(True)):
         assert door.read_all([empty, too], 100) == []
         with pytest.raises(InputError, match="no mate"):
             door.read_all([some, empty], 100)
-    warned: list[str] = []
+    warned = []
     with query_reader([empty], 100, rules=QueryRules(warn=warned.append, paired=True)) as reader:
         assert list(reader) == []
     assert warned == [f"{empty}: no reads"]
@@ -306,7 +298,7 @@ def test_no_reads(tmp_path: Path) -> None:
         next(reader)
 
 
-def test_broken_off(door: Door, tmp_path: Path) -> None:
+def test_broken_off(door, tmp_path):
     paths = [
         written(tmp_path, f"{n}.fa", reads)
         for n, reads in enumerate(pairs_of(random.Random(1), 100))
@@ -324,7 +316,7 @@ def test_broken_off(door: Door, tmp_path: Path) -> None:
 
 
 @each("size", [*range(2 * STEP + 3), 100, 150, 151])
-def test_bases_of_mates_are_interleaved(size: int) -> None:
+def test_bases_of_mates_are_interleaved(size):
     random = np.random.default_rng(size)
     sizes = np.array([size, 0, 1, size])
     offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -355,7 +347,7 @@ def test_bases_of_mates_are_interleaved(size: int) -> None:
         ([], []),
     ],
 )
-def test_suffixes_are_cut(names: list[str], expected: list[str]) -> None:
+def test_suffixes_are_cut(names, expected):
     text = np.frombuffer(bytearray("".join(names).encode()), dtype=np.uint8)
     offsets = np.cumsum([0, *map(len, names)])
     end = cut_suffixes(Spans(text, offsets))

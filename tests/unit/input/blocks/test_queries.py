@@ -1,13 +1,10 @@
 """Blocks of queries: where they end, whom they belong to, what they need, how they are joined."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import threading
 import tracemalloc
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,30 +12,30 @@ from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.memory import block_in_memory
-from mummergpu.input.blocks.queries import QueryBlock, join_query_blocks
+from mummergpu.input.blocks.queries import join_query_blocks
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.sequence.codes import BREAK, MARGIN
 
 
-def write(folder: Path, name: str, content: bytes) -> str:
+def write(folder, name, content):
     path = folder / name
     path.write_bytes(content)
     return str(path)
 
 
-def fastq(count: int, length: int = 8, prefix: bytes = b"r") -> bytes:
+def fastq(count, length=8, prefix=b"r"):
     return b"".join(
         b"@%s%d\n%s\n+\n%s\n" % (prefix, i, b"ACGT" * (length // 4), b"I" * length)
         for i in range(count)
     )
 
 
-def blocks_of(paths: list[str], block_size: int) -> list[QueryBlock]:
+def blocks_of(paths, block_size):
     with query_reader(paths, block_size) as reader:
         return list(reader)
 
 
-def test_files_come_in_order_and_blocks_are_numbered(tmp_path: Path) -> None:
+def test_files_come_in_order_and_blocks_are_numbered(tmp_path):
     paths = [
         write(tmp_path, "a.fq", fastq(10, prefix=b"a")),
         write(tmp_path, "b.fa", b">b1\nACGT\n>b2\n\n>b3\nNNN\n"),
@@ -54,7 +51,7 @@ def test_files_come_in_order_and_blocks_are_numbered(tmp_path: Path) -> None:
     assert pairs_of(blocks) == expected
 
 
-def test_progress_reaches_the_total(tmp_path: Path) -> None:
+def test_progress_reaches_the_total(tmp_path):
     paths = [
         write(tmp_path, "a.fq", fastq(100_000)),
         write(tmp_path, "b.fq.gz", gzip.compress(fastq(100_000))),
@@ -68,12 +65,12 @@ def test_progress_reaches_the_total(tmp_path: Path) -> None:
     assert len(set(progress)) > 3
 
 
-def test_total_is_unknown_where_a_pipe_is_read(tmp_path: Path) -> None:
+def test_total_is_unknown_where_a_pipe_is_read(tmp_path):
     pipe = str(tmp_path / "pipe")
     os.mkfifo(pipe)
     plain = write(tmp_path, "a.fq", fastq(5))
 
-    def feed() -> None:
+    def feed():
         with open(pipe, "wb") as file:
             file.write(fastq(50_000))
 
@@ -86,7 +83,7 @@ def test_total_is_unknown_where_a_pipe_is_read(tmp_path: Path) -> None:
     feeder.join()
 
 
-def test_all_files_are_looked_for_before_the_first_is_read(tmp_path: Path) -> None:
+def test_all_files_are_looked_for_before_the_first_is_read(tmp_path):
     plain = write(tmp_path, "a.fq", fastq(5))
     missing = str(tmp_path / "missing.fq")
     for path, message in (
@@ -98,7 +95,7 @@ def test_all_files_are_looked_for_before_the_first_is_read(tmp_path: Path) -> No
         assert (caught.value.path, caught.value.message) == (path, message)
 
 
-def test_blocks_stay_as_they_are_while_the_reader_goes_on(tmp_path: Path) -> None:
+def test_blocks_stay_as_they_are_while_the_reader_goes_on(tmp_path):
     path = write(tmp_path, "a.fq", fastq(1000, 12))
     with query_reader([path], 50) as reader:
         blocks, copies = [], []
@@ -110,7 +107,7 @@ def test_blocks_stay_as_they_are_while_the_reader_goes_on(tmp_path: Path) -> Non
         assert np.array_equal(block.names, names)
 
 
-def test_blocks_lie_between_breaks_and_their_halves_are_views(tmp_path: Path) -> None:
+def test_blocks_lie_between_breaks_and_their_halves_are_views(tmp_path):
     (block,) = blocks_of([write(tmp_path, "a.fq", fastq(9, 12))], 1000)
     assert block.codes.base is not None and np.shares_memory(block.codes, block.padded_codes)
     margins = block.padded_codes[:MARGIN], block.padded_codes[-MARGIN:]
@@ -124,7 +121,7 @@ def test_blocks_lie_between_breaks_and_their_halves_are_views(tmp_path: Path) ->
         assert half.padded_codes.size == half.base_count + 2 * MARGIN
 
 
-def test_empty_queries_and_long_names_do_not_make_endless_blocks(tmp_path: Path) -> None:
+def test_empty_queries_and_long_names_do_not_make_endless_blocks(tmp_path):
     empty = write(tmp_path, "empty.fa", b">\n" * 100_000)
     blocks = blocks_of([empty], 4000)
     assert sum(block.query_count for block in blocks) == 100_000
@@ -136,7 +133,7 @@ def test_empty_queries_and_long_names_do_not_make_endless_blocks(tmp_path: Path)
 
 
 @pytest.mark.parametrize("width", [60, 20_000_000])
-def test_a_record_may_be_much_longer_than_a_block(tmp_path: Path, width: int) -> None:
+def test_a_record_may_be_much_longer_than_a_block(tmp_path, width):
     sequence = b"ACGTTGCANN" * 2_000_000
     lines = [sequence[i : i + width] for i in range(0, len(sequence), width)]
     path = write(tmp_path, "long.fa", b">s\nAC\n>long x\n" + b"\n".join(lines) + b"\n>t\nGT")
@@ -150,7 +147,7 @@ def test_a_record_may_be_much_longer_than_a_block(tmp_path: Path, width: int) ->
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_fault_behind_a_million_reads_is_found(tmp_path: Path, packed: bool) -> None:
+def test_a_fault_behind_a_million_reads_is_found(tmp_path, packed):
     good = fastq(10_000, 4) * 100
     content = gzip.compress(good, 1)[:-4] if packed else good + b"@bad\nACGT\n+\nIII\n"
     path = write(tmp_path, "a.fq", content)
@@ -166,7 +163,7 @@ def test_a_fault_behind_a_million_reads_is_found(tmp_path: Path, packed: bool) -
         assert str(caught.value) == f"{path}:4000004: {short} (record 'bad')"
 
 
-def test_a_reader_that_is_closed_gives_no_more(tmp_path: Path) -> None:
+def test_a_reader_that_is_closed_gives_no_more(tmp_path):
     path = write(tmp_path, "a.fq", fastq(100))
     with query_reader([path], 50) as reader:
         assert next(reader).query_count == 7
@@ -176,14 +173,14 @@ def test_a_reader_that_is_closed_gives_no_more(tmp_path: Path) -> None:
 QUERIES = [("one", "ACGT"), ("", "N"), ("two", ""), ("three", "GGATTACA"), ("four", "T")]
 
 
-def made(queries: list[tuple[str, str]] = QUERIES) -> QueryBlock:
+def made(queries=QUERIES):
     block = block_in_memory(queries)
     assert block is not None
     return block
 
 
 @pytest.mark.parametrize("ends", [(2,), (0, 1), (1, 1, 3, 5), (1, 2, 3, 4)])
-def test_parts_become_the_whole(ends: tuple[int, ...]) -> None:
+def test_parts_become_the_whole(ends):
     whole = made()
     parts = [whole.part(first, end) for first, end in pairwise([0, *ends, 5])]
     joined = join_query_blocks(parts)
@@ -194,13 +191,13 @@ def test_parts_become_the_whole(ends: tuple[int, ...]) -> None:
     assert (joined.query_count, joined.base_count) == (5, 14)
 
 
-def test_margins_are_those_of_a_block() -> None:
+def test_margins_are_those_of_a_block():
     joined = join_query_blocks([made(), made()])
     assert joined.query_count == 10 and joined.padded_codes.size == joined.base_count + 2 * MARGIN
     assert (joined.padded_codes[:MARGIN] == BREAK).all()
     assert (joined.padded_codes[-MARGIN:] == BREAK).all()
 
 
-def test_a_single_block_stays_as_it_is() -> None:
+def test_a_single_block_stays_as_it_is():
     block = made()
     assert join_query_blocks([block]) is block

@@ -1,20 +1,16 @@
 """Reads of SAM, BAM and CRAM with their qualities, single and in pairs as their flags say."""
 
-from __future__ import annotations
-
 import random
 import subprocess
-from pathlib import Path
 
 import pysam
 import pytest
 from helpers.loops import each
-from helpers.naive import Reads, fold, parse_fastq_qualities, reads_of
+from helpers.naive import fold, parse_fastq_qualities, reads_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import read_reader
 from mummergpu.input.records.qualities import NO_QUALITY
 
@@ -24,7 +20,7 @@ FIRST, LAST, REVERSE, SECONDARY, SUPPLEMENTARY = 0x41, 0x81, 0x10, 0x100, 0x800
 UNMAPPED = 4
 
 
-def record(name: str, bases: str, qualities: bytes | None, flag: int) -> pysam.AlignedSegment:
+def record(name, bases, qualities, flag):
     made = pysam.AlignedSegment(HEADER)
     made.query_name, made.flag = name, flag
     made.query_sequence = bases or None
@@ -38,7 +34,7 @@ def record(name: str, bases: str, qualities: bytes | None, flag: int) -> pysam.A
     return made
 
 
-def write(folder: Path, suffix: str, records: list[pysam.AlignedSegment]) -> str:
+def write(folder, suffix, records):
     path = folder / f"reads.{suffix}"
     options = ["no_ref"] if suffix == "cram" else []
     with pysam.AlignmentFile(
@@ -49,14 +45,14 @@ def write(folder: Path, suffix: str, records: list[pysam.AlignedSegment]) -> str
     return str(path)
 
 
-def read(source: ReadSource, block_size: int = 1000) -> list[ReadBlock]:
+def read(source, block_size=1000):
     with read_reader([source], block_size) as reader:
         blocks = list(reader)
         assert reader.bytes_read == reader.bytes_total
     return blocks
 
 
-def random_records(paired: bool, count: int, seed: int) -> list[pysam.AlignedSegment]:
+def random_records(paired, count, seed):
     """Return reads, some of them mapped, some with other alignments, some without qualities."""
     chance = random.Random(seed)
     records = []
@@ -75,13 +71,13 @@ def random_records(paired: bool, count: int, seed: int) -> list[pysam.AlignedSeg
     return records
 
 
-def qualities_of(made: pysam.AlignedSegment) -> bytes:
+def qualities_of(made):
     if made.query_qualities is None:
         return bytes([NO_QUALITY]) * len(made.query_sequence or "")
     return bytes(made.get_forward_qualities() or ())
 
 
-def expected_of(records: list[pysam.AlignedSegment]) -> Reads:
+def expected_of(records):
     return [
         (
             (each_record.query_name or "").encode(),
@@ -96,9 +92,7 @@ def expected_of(records: list[pysam.AlignedSegment]) -> Reads:
 @pytest.mark.parametrize("suffix", ["sam", "bam", "cram"])
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("block_size", [1, 100, 1 << 20])
-def test_reads_are_as_they_were_sequenced(
-    suffix: str, paired: bool, block_size: int, tmp_path: Path
-) -> None:
+def test_reads_are_as_they_were_sequenced(suffix, paired, block_size, tmp_path):
     records = random_records(paired, 80, block_size)
     path = write(tmp_path, suffix, records)
     blocks = read(ReadFile(path), block_size)
@@ -110,14 +104,12 @@ def test_reads_are_as_they_were_sequenced(
 
 @pytest.mark.parametrize("suffix", ["sam", "bam", "cram"])
 @pytest.mark.parametrize("paired", [False, True])
-def test_reads_are_those_of_samtools_fastq(
-    suffix: str, paired: bool, tmp_path: Path, samtools_binary: str
-) -> None:
+def test_reads_are_those_of_samtools_fastq(suffix, paired, tmp_path, samtools_binary):
     records = [made for made in random_records(paired, 100, 7) if made.query_qualities is not None]
     names = [made.query_name for made in records]
     pairs = {name for name in names if names.count(name) >= 2}
     chosen = [made for made in records if not paired or made.query_name in pairs]
-    kinds: dict[str | None, set[int]] = {}
+    kinds = {}
     for made in chosen:
         kinds.setdefault(made.query_name, set()).add(made.flag & 0xC0)
     chosen = [made for made in chosen if not paired or len(kinds[made.query_name]) == 2]
@@ -130,7 +122,7 @@ def test_reads_are_those_of_samtools_fastq(
 
 @pytest.mark.parametrize("suffix", ["sam", "bam"])
 @pytest.mark.parametrize("block_size", [1, 9, 1000])
-def test_first_mates_come_first(suffix: str, block_size: int, tmp_path: Path) -> None:
+def test_first_mates_come_first(suffix, block_size, tmp_path):
     records = [
         record("a/2", "ACG", b"\1\2\3", LAST),
         record("a/1", "TTTTTT", b"\4" * 6, FIRST | REVERSE),
@@ -169,9 +161,7 @@ SINGLE = UNMAPPED
     ],
 )
 @pytest.mark.parametrize("suffix", ["sam", "bam"])
-def test_flags_that_make_no_pairs(
-    suffix: str, flags: list[int], names: str, message: str, record_name: str, tmp_path: Path
-) -> None:
+def test_flags_that_make_no_pairs(suffix, flags, names, message, record_name, tmp_path):
     records = [
         record(name, "ACGT", b"IIII", flag | UNMAPPED)
         for name, flag in zip(names, flags, strict=True)
@@ -185,7 +175,7 @@ def test_flags_that_make_no_pairs(
         assert (caught.value.path, caught.value.record) == (path, record_name)
 
 
-def test_single_flags_in_a_file_in_which_mates_alternate(tmp_path: Path) -> None:
+def test_single_flags_in_a_file_in_which_mates_alternate(tmp_path):
     records = [record(name, "ACGT", b"\1\2\3\4", UNMAPPED) for name in ("a/1", "a/2", "b", "b")]
     path = write(tmp_path, "bam", records)
     (block,) = read(ReadFile(path, interleaved=True))
@@ -200,16 +190,16 @@ def test_single_flags_in_a_file_in_which_mates_alternate(tmp_path: Path) -> None
     assert reads_of([block])[:2] == [(b"a/1", b"ACGT", b"\1\2\3\4"), (b"a/1", b"AC", b"\xff\xff")]
 
 
-def test_numbers_are_no_characters_of_old_illumina(tmp_path: Path) -> None:
+def test_numbers_are_no_characters_of_old_illumina(tmp_path):
     path = write(tmp_path, "bam", [record("a", "ACGT", bytes([31, 71, 71, 31]), UNMAPPED)])
-    told: list[str] = []
+    told = []
     with read_reader([ReadFile(path)], 100, rules=QueryRules(warn=told.append)) as reader:
         list(reader)
     assert told == []
 
 
 @pytest.mark.parametrize("suffix", ["sam", "bam", "cram"])
-def test_single_reads_whatever_the_flags_say(suffix: str, tmp_path: Path) -> None:
+def test_single_reads_whatever_the_flags_say(suffix, tmp_path):
     flags = (FIRST | UNMAPPED, FIRST, UNMAPPED, LAST | UNMAPPED, FIRST | REVERSE)
     records = [
         record(f"r{number // 2}", "ACGGT", bytes([number] * 5), flag)
@@ -223,7 +213,7 @@ def test_single_reads_whatever_the_flags_say(suffix: str, tmp_path: Path) -> Non
     assert [block.paired for block in blocks] == [True, True]
 
 
-def test_qualities_too_high(tmp_path: Path) -> None:
+def test_qualities_too_high(tmp_path):
     made = record("a", "ACGT", b"\1\2\3\4", UNMAPPED)
     made.query_qualities[2] = 94
     made.query_qualities = made.query_qualities

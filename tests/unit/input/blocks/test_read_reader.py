@@ -1,28 +1,24 @@
 """Reads with their qualities, single and in pairs, against plain Python."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
 import random
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pysam
 import pytest
 from helpers.compressions import PACKERS
 from helpers.loops import each
-from helpers.naive import Reads, parse_fastq_qualities, reads_of
+from helpers.naive import parse_fastq_qualities, reads_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import read_reader
 from mummergpu.input.bytes.formats import Compression
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -32,18 +28,18 @@ from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN
 
 
 @pytest.fixture(scope="module")
-def threads() -> Iterator[ReadingThreads]:
+def threads():
     with ReadingThreads(4) as pool:
         yield pool
 
 
 @pytest.fixture(scope="module")
-def two_threads() -> Iterator[ReadingThreads]:
+def two_threads():
     with ReadingThreads(2) as pool:
         yield pool
 
 
-def fastq(reads: Reads, suffix: bytes = b"") -> bytes:
+def fastq(reads, suffix=b""):
     text = b""
     for name, bases, qualities in reads:
         characters = bytes(number + 33 for number in qualities)
@@ -51,18 +47,13 @@ def fastq(reads: Reads, suffix: bytes = b"") -> bytes:
     return text
 
 
-def written(folder: Path, name: str, text: bytes) -> str:
+def written(folder, name, text):
     path = folder / name
     path.write_bytes(gzip.compress(text, 1) if name.endswith(".gz") else text)
     return str(path)
 
 
-def read_blocks(
-    sources: list[ReadSource],
-    block_size: int = 1000,
-    threads: ReadingThreads | None = None,
-    chunk_size: int = 1 << 20,
-) -> list[ReadBlock]:
+def read_blocks(sources, block_size=1000, threads=None, chunk_size=1 << 20):
     """Return all blocks, after a look at the form of each."""
     with read_reader(sources, block_size, chunk_size, threads=threads) as reader:
         blocks = list(reader)
@@ -77,8 +68,8 @@ def read_blocks(
     return blocks
 
 
-def random_reads(chance: random.Random, count: int, longest: int = 90) -> Reads:
-    reads: Reads = []
+def random_reads(chance, count, longest=90):
+    reads = []
     for number in range(count):
         length = chance.choice([0, 1, longest // 3, longest])
         bases = "".join(chance.choices("ACGTN", k=length)).encode()
@@ -87,22 +78,22 @@ def random_reads(chance: random.Random, count: int, longest: int = 90) -> Reads:
     return reads
 
 
-def mates_of(reads: Reads, chance: random.Random) -> Reads:
+def mates_of(reads, chance):
     others = random_reads(chance, len(reads))
     return [(read[0], *other[1:]) for read, other in zip(reads, others, strict=True)]
 
 
-def in_turn(first: Reads, second: Reads) -> Reads:
+def in_turn(first, second):
     return [mate for pair in zip(first, second, strict=True) for mate in pair]
 
 
-def shapes(blocks: list[ReadBlock]) -> list[tuple[int, int, int]]:
+def shapes(blocks):
     return [(block.file_number, block.query_count, block.base_count) for block in blocks]
 
 
 @pytest.mark.parametrize("name", ["reads.fq", "reads.fq.gz"])
 @pytest.mark.parametrize("block_size", [1, 50, 1 << 20])
-def test_single_reads(name: str, block_size: int, tmp_path: Path, threads: ReadingThreads) -> None:
+def test_single_reads(name, block_size, tmp_path, threads):
     reads = random_reads(random.Random(block_size), 60)
     path = written(tmp_path, name, fastq(reads))
     blocks = read_blocks([ReadFile(path)], block_size)
@@ -113,7 +104,7 @@ def test_single_reads(name: str, block_size: int, tmp_path: Path, threads: Readi
 
 
 @pytest.mark.parametrize("block_size", [1, 50, 400])
-def test_a_block_ends_with_the_pair_that_fills_it(block_size: int, tmp_path: Path) -> None:
+def test_a_block_ends_with_the_pair_that_fills_it(block_size, tmp_path):
     chance = random.Random(9)
     first = random_reads(chance, 80)
     second = mates_of(first, chance)
@@ -144,14 +135,8 @@ READ = st.tuples(
     st.randoms(use_true_random=False),
 )
 def test_any_fastq_is_read_as_plain_python_reads_it(
-    tmp_path: Path,
-    records: list[tuple[bytes, bytes]],
-    chunk_size: int,
-    block_size: int,
-    width: int,
-    with_returns: bool,
-    chance: random.Random,
-) -> None:
+    tmp_path, records, chunk_size, block_size, width, with_returns, chance
+):
     text = b""
     for name, bases in records:
         quality = bytes(chance.choices(range(33, 127), k=len(bases)))
@@ -165,7 +150,7 @@ def test_any_fastq_is_read_as_plain_python_reads_it(
 
 
 @pytest.fixture
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pieces(monkeypatch):
     monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
     monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 300)
     monkeypatch.setattr(parallel_records, "PIECE_BYTES", 1200)
@@ -175,8 +160,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("block_size", [100, 1000])
 def test_blocks_are_the_same_for_every_number_of_threads(
-    block_size: int, tmp_path: Path, threads: ReadingThreads, two_threads: ReadingThreads
-) -> None:
+    block_size, tmp_path, threads, two_threads
+):
     chance = random.Random(4)
     first = random_reads(chance, 300)
     second = mates_of(first, chance)
@@ -186,12 +171,7 @@ def test_blocks_are_the_same_for_every_number_of_threads(
     together = written(tmp_path, "both.fq", fastq(both))
     # The pieces at the end of the last file are not valid on their own.
     last = written(tmp_path, "wrapped.fq", fastq(both) + b"@w\nACG\nACG\n+\n@++\n@++\n" * 200)
-    sources: list[ReadSource] = [
-        ReadFile(one),
-        ReadFile(together, True),
-        MateFiles(one, other),
-        ReadFile(last),
-    ]
+    sources = [ReadFile(one), ReadFile(together, True), MateFiles(one, other), ReadFile(last)]
     alone = read_blocks(sources, block_size)
     tail = [(b"w", b"ACGACG", bytes([31, 10, 10] * 2))] * 200
     assert reads_of(alone) == [*first, *both, *both, *both, *tail]
@@ -201,7 +181,7 @@ def test_blocks_are_the_same_for_every_number_of_threads(
         assert reads_of(read_blocks(sources, block_size, pool)) == reads_of(alone)
 
 
-def test_blocks_can_be_held_back(tmp_path: Path, small_pieces: None) -> None:
+def test_blocks_can_be_held_back(tmp_path, small_pieces):
     reads = random_reads(random.Random(8), 400)
     path = written(tmp_path, "reads.fq", fastq(reads))
     with read_reader([ReadFile(path)], 200) as reader:
@@ -211,19 +191,14 @@ def test_blocks_can_be_held_back(tmp_path: Path, small_pieces: None) -> None:
 
 
 @pytest.fixture
-def some_pairs() -> tuple[Reads, Reads]:
+def some_pairs():
     chance = random.Random(12)
     first = random_reads(chance, 40)
     return first, mates_of(first, chance)
 
 
 @pytest.mark.parametrize("kind", [*PACKERS, "bgzf"])
-def test_files_are_compressed_in_every_way(
-    kind: Compression | str,
-    some_pairs: tuple[Reads, Reads],
-    tmp_path: Path,
-    threads: ReadingThreads,
-) -> None:
+def test_files_are_compressed_in_every_way(kind, some_pairs, tmp_path, threads):
     paths = [tmp_path / f"R{number}" for number in (1, 2)]
     for path, reads in zip(paths, some_pairs, strict=True):
         if isinstance(kind, Compression):
@@ -241,9 +216,7 @@ def test_files_are_compressed_in_every_way(
         assert reads_of(read_blocks([ReadFile(str(paths[1]))], 500, pool)) == some_pairs[1]
 
 
-def test_standard_input(
-    some_pairs: tuple[Reads, Reads], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_standard_input(some_pairs, tmp_path, monkeypatch):
     expected = in_turn(*some_pairs)
     second = written(tmp_path, "R2.fq.gz", fastq(some_pairs[1]))
     for source, text in (
@@ -259,9 +232,7 @@ def test_standard_input(
                 assert reads_of(reader) == expected
 
 
-def test_mates_from_two_pipes(
-    some_pairs: tuple[Reads, Reads], tmp_path: Path, two_threads: ReadingThreads
-) -> None:
+def test_mates_from_two_pipes(some_pairs, tmp_path, two_threads):
     paths = [tmp_path / f"pipe{number}" for number in (1, 2)]
     writers = []
     for path, reads in zip(paths, some_pairs, strict=True):
@@ -275,7 +246,7 @@ def test_mates_from_two_pipes(
     assert found == in_turn(*some_pairs)
 
 
-def test_names_of_single_reads(tmp_path: Path) -> None:
+def test_names_of_single_reads(tmp_path):
     names = [b"a/1", b"bc", b"d/2", b"e/3", b"/f", b"g/12", b"a/1"]
     path = written(tmp_path, "r.fq", fastq([(name, b"A", b"!") for name in names]))
     expected = [b"a", b"bc", b"d", b"e/3", b"/f", b"g/12", b"a"]
@@ -283,17 +254,17 @@ def test_names_of_single_reads(tmp_path: Path) -> None:
         assert [read[0] for read in reads_of(read_blocks([ReadFile(path)], block_size))] == expected
 
 
-def test_fasta_has_no_qualities(tmp_path: Path) -> None:
+def test_fasta_has_no_qualities(tmp_path):
     path = written(tmp_path, "reads.fa", b">a/1 x\nACGT\nAC\n>b\nG\n")
     (block,) = read_blocks([ReadFile(path)])
     assert reads_of([block]) == [(b"a", b"ACGTAC", bytes([NO_QUALITY] * 6)), (b"b", b"G", b"\xff")]
 
 
-def test_no_reads(tmp_path: Path) -> None:
+def test_no_reads(tmp_path):
     empty, too = (written(tmp_path, name, b"") for name in ("empty.fq", "too.fq"))
     some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
-    warned: list[str] = []
-    sources: list[ReadSource] = [MateFiles(empty, too), ReadFile(empty), ReadFile(some)]
+    warned = []
+    sources = [MateFiles(empty, too), ReadFile(empty), ReadFile(some)]
     with read_reader(sources, 100, rules=QueryRules(warn=warned.append)) as reader:
         (block,) = reader
     assert block.file_number == 2
@@ -305,7 +276,7 @@ def test_no_reads(tmp_path: Path) -> None:
         next(reader)
 
 
-def test_files_that_are_not_there_are_told_first(tmp_path: Path) -> None:
+def test_files_that_are_not_there_are_told_first(tmp_path):
     some = written(tmp_path, "some.fq", fastq([(b"a", b"ACGT", b"!!!!")]))
     with pytest.raises(InputError, match="no such file"):
         read_reader([ReadFile(some), MateFiles(some, str(tmp_path / "none.fq"))], 100)
@@ -315,11 +286,11 @@ def test_files_that_are_not_there_are_told_first(tmp_path: Path) -> None:
     "least, most, is_told",
     [(31, 71, True), (26, 46, True), (2, 71, False), (26, 40, False), (30, 93, False)],
 )
-def test_old_qualities_are_told(least: int, most: int, is_told: bool, tmp_path: Path) -> None:
+def test_old_qualities_are_told(least, most, is_told, tmp_path):
     reads = [(b"a", b"ACGT", bytes([least, most, most, least]))]
     paths = [written(tmp_path, f"{n}.fq", fastq(reads)) for n in (1, 2)]
     for source in (ReadFile(paths[0]), MateFiles(*paths)):
-        told: list[str] = []
+        told = []
         with read_reader([source], 100, rules=QueryRules(warn=told.append)) as reader:
             (block,) = reader
         assert block.base_qualities[:4].tolist() == [least, most, most, least]
@@ -327,7 +298,7 @@ def test_old_qualities_are_told(least: int, most: int, is_told: bool, tmp_path: 
         assert not told or (paths[0] in told[0] and "Phred+64" in told[0])
 
 
-def test_parts_of_a_block(tmp_path: Path) -> None:
+def test_parts_of_a_block(tmp_path):
     reads = [(b"r%d" % (n // 2), b"ACGT" * (n % 3), bytes([n] * 4 * (n % 3))) for n in range(10)]
     path = written(tmp_path, "r.fq", fastq(reads))
     (block,) = read_blocks([ReadFile(path, interleaved=True)])
@@ -353,12 +324,12 @@ def test_parts_of_a_block(tmp_path: Path) -> None:
     assert (first.query_count, second.query_count) == (1, 1)
 
 
-def test_nothing_is_searched_with_long_reads_and_letters(tmp_path: Path) -> None:
+def test_nothing_is_searched_with_long_reads_and_letters(tmp_path):
     """The memory of a search grows with the longest read of a block."""
     texts = [b"ACGT", b"ACRYN" * 40, b"T" * 11, b"A" * 10, b""]
     reads = [(b"r%d" % n, text, bytes([n]) * len(text)) for n, text in enumerate(texts)]
     path = written(tmp_path, "long.fq", fastq(reads))
-    warnings: list[str] = []
+    warnings = []
     rules = QueryRules(warn=warnings.append, max_bases=10)
     for size in (1, 1000):
         warnings.clear()

@@ -1,9 +1,5 @@
 """Reads in memory become the blocks that a FASTQ file of them becomes."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,15 +7,14 @@ from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.memory import ReadsInMemory
-from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.read_files import MateFiles, ReadFile, ReadSource
+from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import read_reader
 
 Read = tuple[str, str, str]
 
 
 @st.composite
-def reads(draw: st.DrawFn) -> Read:
+def reads(draw):
     bases = draw(st.text("ACGTNacgt", max_size=40))
     characters = st.characters(min_codepoint=33, max_codepoint=126)
     quality = draw(st.text(characters, min_size=len(bases), max_size=len(bases)))
@@ -27,12 +22,12 @@ def reads(draw: st.DrawFn) -> Read:
     return draw(st.text("abc./12", min_size=1, max_size=6)), bases, quality.replace("@", "A")
 
 
-def blocks(source: ReadSource, size: int) -> list[ReadBlock]:
+def blocks(source, size):
     with read_reader([source], size) as reader:
         return list(reader)
 
 
-def joined(found: list[ReadBlock]) -> list[object]:
+def joined(found):
     """What all blocks have together, however they are cut."""
     return [
         b"".join(block.codes.tobytes() for block in found),
@@ -44,15 +39,13 @@ def joined(found: list[ReadBlock]) -> list[object]:
     ]
 
 
-def write(path: Path, records: list[Read]) -> str:
+def write(path, records):
     path.write_text("".join(f"@{name}\n{bases}\n+\n{text}\n" for name, bases, text in records))
     return str(path)
 
 
 @given(records=st.lists(reads(), min_size=1, max_size=12), size=st.integers(1, 90))
-def test_single_reads(
-    records: list[Read], size: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_single_reads(records, size, tmp_path_factory):
     path = write(tmp_path_factory.mktemp("reads") / "r.fq", records)
     of_numbers = [
         (name, bases, np.array([ord(one) - 33 for one in text], dtype=np.int16))
@@ -65,7 +58,7 @@ def test_single_reads(
 
 
 @given(records=st.lists(reads(), min_size=1, max_size=12), size=st.integers(1, 90))
-def test_pairs(records: list[Read], size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_pairs(records, size, tmp_path_factory):
     folder = tmp_path_factory.mktemp("reads")
     named = [(f"{n}/1", bases, text) for n, (_, bases, text) in enumerate(records)]
     mates = [(f"{n}/2", bases, text) for n, (_, bases, text) in enumerate(records[::-1])]
@@ -86,7 +79,7 @@ def test_pairs(records: list[Read], size: int, tmp_path_factory: pytest.TempPath
 @pytest.mark.parametrize(
     "quality", ["FFF", "FFFFF", "FFF\x7f", "FFF\n", b"\xff" * 4, [0, 1, 2, 94], [-1] * 4, [256] * 4]
 )
-def test_wrong_qualities_name_their_read(quality: object) -> None:
+def test_wrong_qualities_name_their_read(quality):
     right = ("right", "ACGT", [0, 93, 7, 1])
     with pytest.raises(InputError, match=r"<memory>: .*qualit.* \(record 'wrong'\)"):
         blocks(ReadsInMemory([right, ("wrong", "ACGT", quality), right]), 100)  # type: ignore[list-item]

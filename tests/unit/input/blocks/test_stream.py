@@ -1,18 +1,13 @@
 """Queries that are read ahead: from the first moment on, or when they are asked for."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.reader import BLOCKS_AHEAD, ReadStream, query_reader
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import decode
@@ -21,33 +16,28 @@ READS = [b"ACGT" * (1 + number % 5) for number in range(200)]
 
 
 @pytest.fixture
-def reads(tmp_path: Path) -> str:
+def reads(tmp_path):
     path = tmp_path / "reads.fa"
     path.write_bytes(b"".join(b">r\n%s\n" % read for read in READS))
     return str(path)
 
 
-def nobody(bases: int, share: float | None) -> None:
+def nobody(bases, share):
     """Take what is told of the reading."""
 
 
-def stream_of(
-    paths: list[str],
-    block_size: int,
-    stats: Stats,
-    tell: Callable[[int, float | None], None] = nobody,
-) -> ReadStream[QueryBlock]:
+def stream_of(paths, block_size, stats, tell=nobody):
     return ReadStream(query_reader(paths, block_size), stats, tell)
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
+def wait_until(holds):
     end = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.001)
 
 
-def test_files_are_read_before_anybody_asks(reads: str) -> None:
+def test_files_are_read_before_anybody_asks(reads):
     stats = Stats()
     with stream_of([reads], 40, stats, nobody):
         # One more than wait has been read, and waits for room.
@@ -55,7 +45,7 @@ def test_files_are_read_before_anybody_asks(reads: str) -> None:
     assert stats.counts["blocks"] <= BLOCKS_AHEAD + 2
 
 
-def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path: Path) -> None:
+def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path):
     """Whoever fails meanwhile must not wait for a pipe that has nothing to give."""
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
@@ -66,8 +56,8 @@ def test_a_pipe_is_left_alone_until_somebody_asks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("max_bases", [1, 7, 20, 10_000])
-def test_blocks_are_cut_to_what_the_backend_likes(reads: str, max_bases: int) -> None:
-    told: list[tuple[int, float | None]] = []
+def test_blocks_are_cut_to_what_the_backend_likes(reads, max_bases):
+    told = []
     stats = Stats()
     with stream_of([reads], 1000, stats, lambda *what: told.append(what)) as stream:
         blocks = list(stream.blocks(max_bases))
@@ -85,7 +75,7 @@ def test_blocks_are_cut_to_what_the_backend_likes(reads: str, max_bases: int) ->
     assert stats.counts["queries"] == len(READS) and stats.counts["blocks"] == len(told)
 
 
-def test_what_is_wrong_is_told_to_whoever_asks(tmp_path: Path) -> None:
+def test_what_is_wrong_is_told_to_whoever_asks(tmp_path):
     path = tmp_path / "wrong.fa"
     path.write_bytes(b">a\nACGT\n>b\nAC1T\n")
     with stream_of([str(path)], 40, Stats(), nobody) as stream:
@@ -96,9 +86,7 @@ def test_what_is_wrong_is_told_to_whoever_asks(tmp_path: Path) -> None:
         stream_of([str(tmp_path / "none.fa")], 40, Stats(), nobody)
 
 
-def test_a_missing_library_is_told_before_anything_is_read(
-    reads: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_library_is_told_before_anything_is_read(reads, monkeypatch, tmp_path):
     for name in ("compression", "compression.zstd", "zstandard"):
         monkeypatch.setitem(sys.modules, name, None)
     packed = tmp_path / "reads.fq.zst"

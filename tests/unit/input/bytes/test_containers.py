@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import random
 import subprocess
-from collections.abc import Iterable
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
@@ -33,7 +32,7 @@ TEXTS = {"fa": FASTA, "fq": FASTQ, "sam": SAM, "bare.sam": BARE_SAM}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The reads as BAM of many blocks, and as CRAM of many containers of each version."""
     folder = tmp_path_factory.mktemp("containers")
     reference = folder / "reference.fa"
@@ -48,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def outcome_of(path: str) -> str:
+def outcome_of(path):
     """Return ``whole`` if all reads come, or what the error says."""
     try:
         with query_reader([path], 1000, chunk_size=500) as reader:
@@ -61,7 +60,7 @@ def outcome_of(path: str) -> str:
     return "whole"
 
 
-def outcomes(content: bytes, sizes: Iterable[int], folder: Path, name: str) -> dict[int, str]:
+def outcomes(content, sizes, folder, name):
     """Return what comes of a file that is cut to each of these sizes."""
     found = {}
     path = folder / name
@@ -71,9 +70,7 @@ def outcomes(content: bytes, sizes: Iterable[int], folder: Path, name: str) -> d
     return found
 
 
-def piped_outcomes(
-    content: bytes, sizes: Iterable[int], monkeypatch: pytest.MonkeyPatch
-) -> dict[int, str]:
+def piped_outcomes(content, sizes, monkeypatch):
     """Return what comes of standard input that ends too early."""
     found = {}
     for size in sizes:
@@ -82,7 +79,7 @@ def piped_outcomes(
     return found
 
 
-def assert_all_cut(found: dict[int, str]) -> None:
+def assert_all_cut(found):
     """Each is told as cut off, or as too short to be anything; none as whole."""
     for size, outcome in found.items():
         assert "truncated" in outcome or size < 30, (size, outcome)
@@ -90,9 +87,7 @@ def assert_all_cut(found: dict[int, str]) -> None:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_bgzf_text_is_told_wherever_it_is_cut(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bgzf_text_is_told_wherever_it_is_cut(name, tmp_path, monkeypatch):
     content = bgzf(TEXTS[name], 200)
     borders = [0]
     for block in bgzf_blocks(TEXTS[name], 200):
@@ -109,7 +104,7 @@ def test_bgzf_text_is_told_wherever_it_is_cut(
     assert piped_outcomes(content, [len(content)], monkeypatch) == {len(content): "whole"}
 
 
-def test_bgzf_reference_is_told_wherever_it_is_cut(tmp_path: Path) -> None:
+def test_bgzf_reference_is_told_wherever_it_is_cut(tmp_path):
     path = tmp_path / "reference.fa.gz"
     content = bgzf(FASTA, 200)
     path.write_bytes(content)
@@ -120,7 +115,7 @@ def test_bgzf_reference_is_told_wherever_it_is_cut(tmp_path: Path) -> None:
             read_reference(str(path))
 
 
-def test_plain_gzip_has_no_mark_but_its_own_trailer(tmp_path: Path) -> None:
+def test_plain_gzip_has_no_mark_but_its_own_trailer(tmp_path):
     content = gzip.compress(FASTA[:300]) + gzip.compress(b"") + gzip.compress(FASTA[300:])
     found = outcomes(content, [len(content)], tmp_path, "whole.gz")
     assert found == {len(content): "whole"}
@@ -135,9 +130,7 @@ def test_plain_gzip_has_no_mark_but_its_own_trailer(tmp_path: Path) -> None:
             assert outcome_of(str(path)) != "whole"
 
 
-def test_bgzf_files_that_are_joined_have_empty_blocks_inside(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bgzf_files_that_are_joined_have_empty_blocks_inside(tmp_path, monkeypatch):
     joined = bgzf(FASTQ[:400]) + BGZF_END + bgzf(FASTQ[400:])
     assert outcomes(joined, [len(joined)], tmp_path, "joined.gz") == {len(joined): "whole"}
     assert piped_outcomes(joined, [len(joined)], monkeypatch) == {len(joined): "whole"}
@@ -147,20 +140,15 @@ def test_bgzf_files_that_are_joined_have_empty_blocks_inside(
     assert outcome_of_bytes(joined + gzip.compress(b"@x\nA\n+\nI\n"), tmp_path) != "whole"
 
 
-def outcome_of_bytes(content: bytes, folder: Path) -> str:
+def outcome_of_bytes(content, folder):
     (folder / "bytes.gz").write_bytes(content)
     return outcome_of(str(folder / "bytes.gz"))
 
 
 @pytest.mark.parametrize("name", ["reads.bam", "reads2.1.cram", "reads3.0.cram", "reads3.1.cram"])
 def test_alignments_are_told_wherever_they_are_cut(
-    name: str,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    samtools_binary: str,
-) -> None:
+    name, folder, tmp_path, monkeypatch, capfd, samtools_binary
+):
     content = (folder / name).read_bytes()
     if name.endswith(".cram"):
         borders = cram_borders(content)
@@ -184,9 +172,7 @@ def test_alignments_are_told_wherever_they_are_cut(
     assert sound_for_samtools(samtools_binary, content, sizes, tmp_path) == whole
 
 
-def sound_for_samtools(
-    samtools: str, content: bytes, sizes: Iterable[int], folder: Path
-) -> list[int]:
+def sound_for_samtools(samtools, content, sizes, folder):
     """Return which sizes ``samtools quickcheck`` has nothing against."""
     paths = {str(folder / f"{size}.cut"): size for size in sizes}
     for path, size in paths.items():
@@ -198,7 +184,7 @@ def sound_for_samtools(
     return [size for path, size in paths.items() if path not in bad]
 
 
-def test_cram_of_version_2_0_ends_without_a_mark(folder: Path, tmp_path: Path) -> None:
+def test_cram_of_version_2_0_ends_without_a_mark(folder, tmp_path):
     content = (folder / "reads2.1.cram").read_bytes()
     older = content[:5] + b"\0" + content[6:]
     end = cram_borders(content)[-2]
@@ -206,7 +192,7 @@ def test_cram_of_version_2_0_ends_without_a_mark(folder: Path, tmp_path: Path) -
         assert outcomes(older, [size], tmp_path, "older.cram") == {size: "whole"}
 
 
-def test_marks_of_old_and_new_writers_of_cram_are_the_same(folder: Path) -> None:
+def test_marks_of_old_and_new_writers_of_cram_are_the_same(folder):
     """Some wrote the first reference number of the last container with other upper bits."""
     content = (folder / "reads3.0.cram").read_bytes()
     other = bytearray(content[-38:])
@@ -217,5 +203,5 @@ def test_marks_of_old_and_new_writers_of_cram_are_the_same(folder: Path) -> None
         check_end(content[:18], bytes(other))
 
 
-def test_what_is_compared_are_reads() -> None:
+def test_what_is_compared_are_reads():
     assert all(fold(bases) == bases for _, bases in READS)

@@ -1,13 +1,10 @@
 """Opening files: formats told from content, compression, and all that can be wrong."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
 import threading
 from io import BytesIO, TextIOWrapper
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,25 +20,25 @@ FASTQ = b"".join(b"@r%d\nACGTTGCA\n+\nIIIIIIII\n" % i for i in range(20_000))
 BGZF_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
 
-def write(folder: Path, content: bytes, name: str = "file") -> str:
+def write(folder, content, name="file"):
     path = folder / name
     path.write_bytes(content)
     return str(path)
 
 
-def text_of(file: Input, size: int = 1000) -> bytes:
+def text_of(file, size=1000):
     parts, buffer = [], bytearray(size)
     while count := file.text.readinto(buffer):
         parts.append(bytes(buffer[:count]))
     return b"".join(parts)
 
 
-def read(path: str, size: int = 1000) -> tuple[Format, bytes]:
+def read(path, size=1000):
     with Input(path) as file:
         return file.format, text_of(file, size)
 
 
-def message_of(path: str) -> str:
+def message_of(path):
     with pytest.raises(InputError) as caught:
         read(path)
     assert caught.value.path == path
@@ -73,20 +70,18 @@ CONTENTS = [
 
 @pytest.mark.parametrize("content, expected", CONTENTS, ids=lambda value: repr(value)[:40])
 @pytest.mark.parametrize("size", [7, 1 << 20])
-def test_format_is_told_from_content(
-    tmp_path: Path, content: bytes, expected: Format, size: int
-) -> None:
+def test_format_is_told_from_content(tmp_path, content, expected, size):
     plain = write(tmp_path, content, "reads.sam")
     assert read(plain, size) == (expected, content)
     packed = write(tmp_path, gzip.compress(content), "reads.fa")
     assert read(packed, size) == (expected, content)
 
 
-def test_byte_order_mark_is_left_out(tmp_path: Path) -> None:
+def test_byte_order_mark_is_left_out(tmp_path):
     assert read(write(tmp_path, b"\xef\xbb\xbf>a\nA\n")) == (Format.FASTA, b">a\nA\n")
 
 
-def test_alignments_are_told_from_their_first_bytes(tmp_path: Path) -> None:
+def test_alignments_are_told_from_their_first_bytes(tmp_path):
     bam = gzip.compress(b"BAM\1" + bytes(100))
     for content, expected in ((bam, Format.BAM), (b"CRAM\3\0rest", Format.CRAM)):
         with Input(write(tmp_path, content)) as file:
@@ -99,7 +94,7 @@ def test_alignments_are_told_from_their_first_bytes(tmp_path: Path) -> None:
     assert not Format.FASTQ.is_alignment
 
 
-def test_members_of_gzip_are_joined(tmp_path: Path) -> None:
+def test_members_of_gzip_are_joined(tmp_path):
     third = len(FASTQ) // 3
     parts = [FASTQ[:third], b"", FASTQ[third : 2 * third], FASTQ[2 * third :]]
     packed = b"".join(map(gzip.compress, parts)) + BGZF_END
@@ -112,9 +107,9 @@ def test_members_of_gzip_are_joined(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tail", [bytes(1), bytes(512), b"signature", FASTQ])
 @pytest.mark.parametrize("threads", [1, 4])
-def test_what_follows_compressed_data_is_told(tmp_path: Path, tail: bytes, threads: int) -> None:
+def test_what_follows_compressed_data_is_told(tmp_path, tail, threads):
     for packed in (gzip.compress(FASTQ), bgzf(FASTQ)):
-        told: list[str] = []
+        told = []
         path = write(tmp_path, packed + tail)
         with ReadingThreads(threads) as pool, Input(path, pool) as file:
             assert text_of(file, 1 << 16) == FASTQ
@@ -159,24 +154,24 @@ FAULTY = {
 
 
 @pytest.mark.parametrize("fault", FAULTY)
-def test_faulty_files_are_refused(tmp_path: Path, fault: str) -> None:
+def test_faulty_files_are_refused(tmp_path, fault):
     content, message = FAULTY[fault]
     assert message_of(write(tmp_path, content)).startswith(message)
 
 
-def test_line_of_foreign_text_is_given(tmp_path: Path) -> None:
+def test_line_of_foreign_text_is_given(tmp_path):
     with pytest.raises(InputError) as caught:
         read(write(tmp_path, b"\n\nhello\n"))
     assert caught.value.line == 3
 
 
-def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
+def test_files_that_cannot_be_opened(tmp_path):
     assert message_of(str(tmp_path / "missing")) == "no such file or directory"
     assert message_of(str(tmp_path)) == "is a directory"
 
 
-def test_forbidden_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: str, *_: object, **__: object) -> None:
+def test_forbidden_file(tmp_path, monkeypatch):
+    def refuse(path, *_, **__):
         raise PermissionError(13, "whatever", path)
 
     path = write(tmp_path, b">a\nA\n")
@@ -184,9 +179,9 @@ def test_forbidden_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert message_of(path) == "permission denied"
 
 
-def test_fault_of_the_device_is_reported() -> None:
+def test_fault_of_the_device_is_reported():
     class Broken:
-        def readinto(self, buffer: object) -> int:
+        def readinto(self, buffer):
             raise OSError(5, "whatever")
 
     with pytest.raises(InputError, match="reads: input/output error"):
@@ -194,12 +189,12 @@ def test_fault_of_the_device_is_reported() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_pipes_are_read(tmp_path: Path, packed: bool) -> None:
+def test_pipes_are_read(tmp_path, packed):
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
     content = gzip.compress(FASTQ) if packed else FASTQ
 
-    def feed() -> None:
+    def feed():
         with open(path, "wb", buffering=0) as pipe:
             pipe.write(content[:1])  # The first piece does not show the format.
             pipe.write(content[1:])
@@ -213,7 +208,7 @@ def test_pipes_are_read(tmp_path: Path, packed: bool) -> None:
     feeder.join()
 
 
-def test_file_descriptors_are_read(tmp_path: Path) -> None:
+def test_file_descriptors_are_read(tmp_path):
     read_end, write_end = os.pipe()
     os.write(write_end, b">a\nACGT\n")
     os.close(write_end)
@@ -223,7 +218,7 @@ def test_file_descriptors_are_read(tmp_path: Path) -> None:
         os.close(read_end)
 
 
-def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read_and_left_open(monkeypatch):
     stream = TextIOWrapper(BytesIO(gzip.compress(FASTQ)))
     monkeypatch.setattr("sys.stdin", stream)
     assert read("-") == (Format.FASTQ, FASTQ)
@@ -232,7 +227,7 @@ def test_standard_input_is_read_and_left_open(monkeypatch: pytest.MonkeyPatch) -
     assert message_of("-") == "standard input is closed"
 
 
-def test_source_begins_again_until_it_is_told_not_to() -> None:
+def test_source_begins_again_until_it_is_told_not_to():
     source = CountedInput(BytesIO(b"ACGTACGT"))
     assert source.read(3) == b"ACG"
     source.rewind()
@@ -247,9 +242,7 @@ def test_source_begins_again_until_it_is_told_not_to() -> None:
 
 
 @pytest.mark.parametrize("has_preadv", [True, False])
-def test_a_part_of_a_file_is_read(
-    has_preadv: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_of_a_file_is_read(has_preadv, tmp_path, monkeypatch):
     if not has_preadv:
         monkeypatch.delattr(os, "preadv", raising=False)
     path = tmp_path / "file"

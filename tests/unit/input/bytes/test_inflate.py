@@ -1,14 +1,10 @@
 """Decompression ahead, in threads: the same text and the same errors as without."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import threading
 from io import BytesIO
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from helpers.compressions import PACKERS, outcome
@@ -32,27 +28,25 @@ PACKED = bgzf(TEXT, 700)
 class NoThreads(ReadingThreads):
     """Threads that nobody may need."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads):
         super().__init__(threads)
         self.executor.submit = self._refuse  # type: ignore[method-assign]
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
+    def _refuse(self, *_, **__):
         raise AssertionError("a thread was asked for")
 
 
-def alone(source: CountedInput) -> DecodedStreams:
+def alone(source):
     has_blocks = is_bgzf(source.read(BGZF_HEAD) or b"")
     source.rewind()
     return DecodedStreams(source, Compression.GZIP, "reads", is_bgzf=has_blocks)
 
 
-def refuse(count: int) -> None:
+def refuse(count):
     raise InputError(f"{pluralize(count, 'byte')} follow the compressed data", "reads")
 
 
-def in_blocks(
-    source: CountedInput, threads: ReadingThreads, piece_size: int = 900, ahead_from: int = 0
-) -> InflatedBlocks:
+def in_blocks(source, threads, piece_size=900, ahead_from=0):
     return InflatedBlocks(source, threads, refuse, lambda: True, piece_size, ahead_from)
 
 
@@ -60,12 +54,10 @@ def in_blocks(
 @given(
     st.integers(1, 3000), st.integers(30, 5000), st.integers(1, 3000), st.sampled_from([0, 5000])
 )
-def test_blocks_are_joined_whatever_the_pieces(
-    threads: ReadingThreads, block_size: int, piece_size: int, size: int, ahead_from: int
-) -> None:
+def test_blocks_are_joined_whatever_the_pieces(threads, block_size, piece_size, size, ahead_from):
     packed = bgzf(TEXT, max(block_size, 50))
 
-    def open_file(source: CountedInput) -> InflatedBlocks:
+    def open_file(source):
         return in_blocks(source, threads, piece_size, ahead_from)
 
     assert outcome(open_file, packed, size) == (TEXT, "")
@@ -95,7 +87,7 @@ ENDINGS = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("ahead_from", [0, 3000, 1 << 20])
-def test_ends_are_those_of_gzip(threads: ReadingThreads, ending: str, ahead_from: int) -> None:
+def test_ends_are_those_of_gzip(threads, ending, ahead_from):
     packed = ENDINGS[ending]
     expected = outcome(alone, packed, 50)
     for size in (30, 900, 1 << 16):
@@ -108,7 +100,7 @@ def test_ends_are_those_of_gzip(threads: ReadingThreads, ending: str, ahead_from
     assert ahead == expected
 
 
-def test_damage_is_reported_as_without_threads(threads: ReadingThreads) -> None:
+def test_damage_is_reported_as_without_threads(threads):
     """A flipped bit gives the same error, and the text before it is whole."""
     chance = Random(5)
     for _ in range(150):
@@ -124,7 +116,7 @@ def test_damage_is_reported_as_without_threads(threads: ReadingThreads) -> None:
             assert found[0] == expected[0]
 
 
-def test_plain_gzip_ahead_is_the_same_text(threads: ReadingThreads) -> None:
+def test_plain_gzip_ahead_is_the_same_text(threads):
     packed = gzip.compress(TEXT) + gzip.compress(TEXT)
     for ahead_from in (0, 1000):
         for content in (packed, packed[:-9], packed[:-6] + b"abcdef", packed + b"text"):
@@ -137,14 +129,12 @@ def test_plain_gzip_ahead_is_the_same_text(threads: ReadingThreads) -> None:
             assert found == expected
 
 
-def test_failures_in_threads_cost_only_time(
-    threads: ReadingThreads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_in_threads_cost_only_time(threads, monkeypatch):
     whole = inflated_blocks._inflate
     for failing in range(8):
         calls = iter(range(1000))
 
-        def fail(*arguments: Any) -> memoryview:
+        def fail(*arguments):
             if next(calls) == failing:  # noqa: B023
                 raise MemoryError
             return whole(*arguments)
@@ -158,11 +148,11 @@ def test_failures_in_threads_cost_only_time(
 class Broken:
     """A file that cannot be read from some byte on."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data):
         self._data = BytesIO(data)
         self.failures = 0
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer):
         if count := self._data.readinto(memoryview(buffer)[:333]):
             return count
         self.failures += 1
@@ -170,9 +160,7 @@ class Broken:
 
 
 @pytest.mark.parametrize("ahead_from", [0, 3000])
-def test_a_failed_read_comes_after_the_text_before_it(
-    threads: ReadingThreads, ahead_from: int
-) -> None:
+def test_a_failed_read_comes_after_the_text_before_it(threads, ahead_from):
     file = Broken(PACKED[:MIDDLE])
     text = in_blocks(CountedInput(file), threads, 900, ahead_from)
     parts, buffer = [], bytearray(100)
@@ -183,7 +171,7 @@ def test_a_failed_read_comes_after_the_text_before_it(
     assert file.failures == 1
 
 
-def test_small_files_need_no_thread(tmp_path: Path) -> None:
+def test_small_files_need_no_thread(tmp_path):
     for packed in (bgzf(TEXT), gzip.compress(TEXT)):
         path = tmp_path / "reads.gz"
         path.write_bytes(packed)
@@ -192,9 +180,7 @@ def test_small_files_need_no_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, *PACKERS], ids=lambda kind: kind.value if kind else "bgzf")
-def test_a_large_file_is_decompressed_ahead_and_can_be_closed_at_any_time(
-    tmp_path: Path, kind: Compression | None
-) -> None:
+def test_a_large_file_is_decompressed_ahead_and_can_be_closed_at_any_time(tmp_path, kind):
     text = TEXT * 700
     path = tmp_path / "reads.gz"
     parts = [text[:4_000_000], text[4_000_000:]]
@@ -216,7 +202,7 @@ def test_a_large_file_is_decompressed_ahead_and_can_be_closed_at_any_time(
         assert set(threading.enumerate()) <= before
 
 
-def test_a_pipe_gives_what_it_has(tmp_path: Path) -> None:
+def test_a_pipe_gives_what_it_has(tmp_path):
     """Reads at hand do not wait until the pipe has more."""
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
@@ -225,7 +211,7 @@ def test_a_pipe_gives_what_it_has(tmp_path: Path) -> None:
     half = len(blocks) // 2
     may_go_on = threading.Event()
 
-    def feed() -> None:
+    def feed():
         with open(path, "wb", buffering=0) as pipe:
             pipe.write(b"".join(blocks[:half]) + blocks[half][:100])
             assert may_go_on.wait(60)
@@ -245,7 +231,7 @@ def test_a_pipe_gives_what_it_has(tmp_path: Path) -> None:
     assert b"".join(parts) == text
 
 
-def test_two_threads_leave_blocks_to_one(tmp_path: Path) -> None:
+def test_two_threads_leave_blocks_to_one(tmp_path):
     path = tmp_path / "reads.gz"
     path.write_bytes(bgzf(TEXT * 700, 60_000))
     with NoThreads(2) as threads, Input(str(path), threads) as file:

@@ -1,14 +1,11 @@
 """bzip2, xz and zstd: the same text and the same errors as of gzip, ahead in a thread or not."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys
 import threading
 from collections.abc import Callable
 from io import BytesIO
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -37,8 +34,8 @@ FOLLOW = " follow the compressed data"
 
 
 @pytest.fixture(params=tuple(Compression), ids=lambda kind: kind.value)
-def kind(request: pytest.FixtureRequest) -> Compression:
-    found: Compression = request.param
+def kind(request):
+    found = request.param
     PACKERS[found](b"")  # Skips the test if there is no zstd.
     return found
 
@@ -46,12 +43,12 @@ def kind(request: pytest.FixtureRequest) -> Compression:
 Open = Callable[[CountedInput], Any]
 
 
-def opener(kind: Compression) -> Open:
+def opener(kind):
     return lambda source: DecodedStreams(source, kind, "reads")
 
 
 @pytest.mark.parametrize("size", [1, 777, 1 << 20])
-def test_streams_are_joined(kind: Compression, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streams_are_joined(kind, size, monkeypatch):
     pack = PACKERS[kind]
     parts = [TEXT[:5000], b"", TEXT[5000:5001], NOISE, b"", TEXT[5001:]]
     packed = b"".join(map(pack, parts))
@@ -60,7 +57,7 @@ def test_streams_are_joined(kind: Compression, size: int, monkeypatch: pytest.Mo
         assert outcome(opener(kind), packed, size) == (b"".join(parts), "")
 
 
-def test_a_file_that_is_cut_is_told_from_a_whole_one(kind: Compression) -> None:
+def test_a_file_that_is_cut_is_told_from_a_whole_one(kind):
     """Only a cut between two streams cannot be seen."""
     pack = PACKERS[kind]
     streams = [pack(TEXT[:300]), pack(b""), pack(NOISE[:300])]
@@ -73,7 +70,7 @@ def test_a_file_that_is_cut_is_told_from_a_whole_one(kind: Compression) -> None:
 
 
 @pytest.mark.parametrize("tail", [b"x", b"\n", b"garbage, and more of it", b">a\nACGT\n", b"\1\0"])
-def test_what_follows_is_ignored_and_counted(kind: Compression, tail: bytes) -> None:
+def test_what_follows_is_ignored_and_counted(kind, tail):
     tails = [tail, bytes(5) + tail, tail + PACKERS[kind](TEXT)]
     tails += [
         PACKERS[other](TEXT)
@@ -81,9 +78,9 @@ def test_what_follows_is_ignored_and_counted(kind: Compression, tail: bytes) -> 
         if other is not kind and other is not Compression.ZSTD
     ]
     for behind in tails:
-        ignored: list[int] = []
+        ignored = []
 
-        def open_file(source: CountedInput) -> DecodedStreams:
+        def open_file(source):
             return DecodedStreams(source, kind, "reads", ignore=ignored.append)  # noqa: B023
 
         packed = PACKERS[kind](TEXT) + behind
@@ -93,7 +90,7 @@ def test_what_follows_is_ignored_and_counted(kind: Compression, tail: bytes) -> 
         assert outcome(opener(kind), packed)[1].endswith(FOLLOW)
 
 
-def test_zeros_may_lie_between_streams_and_only_those_of_xz_are_its_own(kind: Compression) -> None:
+def test_zeros_may_lie_between_streams_and_only_those_of_xz_are_its_own(kind):
     packed = PACKERS[kind](TEXT)
     for count in range(1, 14):
         assert outcome(opener(kind), packed + bytes(count) + packed) == (TEXT * 2, "")
@@ -102,7 +99,7 @@ def test_zeros_may_lie_between_streams_and_only_those_of_xz_are_its_own(kind: Co
         assert error == ("" if is_sound else f"{pluralize(count, 'byte')}{FOLLOW}")
 
 
-def test_damage_is_an_error_or_changes_nothing(kind: Compression) -> None:
+def test_damage_is_an_error_or_changes_nothing(kind):
     chance = random.Random(5)
     packed = PACKERS[kind](TEXT)
     found = set()
@@ -118,7 +115,7 @@ def test_damage_is_an_error_or_changes_nothing(kind: Compression) -> None:
     assert all(one.startswith(CORRUPT) or one in known or one.endswith(FOLLOW) for one in found)
 
 
-def test_a_thread_ahead_gives_the_same(kind: Compression, threads: ReadingThreads) -> None:
+def test_a_thread_ahead_gives_the_same(kind, threads):
     packed = PACKERS[kind](TEXT) + PACKERS[kind](NOISE)
     cases = (packed, packed[:-3], packed[:-20] + b"x" * 20, packed + b"text", packed[:-1] + b"x")
     for ahead_from in (0, 1000):
@@ -132,7 +129,7 @@ def test_a_thread_ahead_gives_the_same(kind: Compression, threads: ReadingThread
             assert found == expected
 
 
-def test_reads_and_references_may_be_compressed(kind: Compression, tmp_path: Path) -> None:
+def test_reads_and_references_may_be_compressed(kind, tmp_path):
     fasta = b">a\nACGTTT\n>b\nGGA\n"
     sam = b"@SQ\tSN:c\tLN:9\nr\t0\tc\t1\t60\t4M\t*\t0\t0\tACGT\t*\n"
     path = tmp_path / "file"
@@ -149,13 +146,13 @@ def test_reads_and_references_may_be_compressed(kind: Compression, tmp_path: Pat
     assert decode(read_reference(str(path)).codes) == b"ACGTTTNGGA"
 
 
-def test_a_pipe_gives_what_it_has(kind: Compression, tmp_path: Path) -> None:
+def test_a_pipe_gives_what_it_has(kind, tmp_path):
     """The text of a stream does not wait for the next stream."""
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
     may_go_on = threading.Event()
 
-    def feed() -> None:
+    def feed():
         with open(path, "wb", buffering=0) as pipe:
             pipe.write(PACKERS[kind](TEXT))
             assert may_go_on.wait(60)
@@ -173,7 +170,7 @@ def test_a_pipe_gives_what_it_has(kind: Compression, tmp_path: Path) -> None:
     assert text == TEXT * 2
 
 
-def test_nothing_compressed_is_an_empty_input(kind: Compression, tmp_path: Path) -> None:
+def test_nothing_compressed_is_an_empty_input(kind, tmp_path):
     path = tmp_path / "reads"
     packed = PACKERS[kind](b"") * 2
     path.write_bytes(packed)
@@ -183,7 +180,7 @@ def test_nothing_compressed_is_an_empty_input(kind: Compression, tmp_path: Path)
 
 
 @pytest.mark.parametrize("ending", ["bz2", "xz", "zst"])
-def test_a_file_of_no_bytes_is_a_failed_download(ending: str, tmp_path: Path) -> None:
+def test_a_file_of_no_bytes_is_a_failed_download(ending, tmp_path):
     path = tmp_path / f"reads.fq.{ending}"
     path.touch()
     with pytest.raises(InputError, match="the file is empty") as caught:
@@ -191,7 +188,7 @@ def test_a_file_of_no_bytes_is_a_failed_download(ending: str, tmp_path: Path) ->
     assert not isinstance(caught.value, EmptyInputError)
 
 
-def test_frames_of_zstd_without_text_are_passed_over() -> None:
+def test_frames_of_zstd_without_text_are_passed_over():
     packed = zstd_of(TEXT)
     frame = skippable_frame()
     content = frame + packed + frame + frame + packed + frame
@@ -200,7 +197,7 @@ def test_frames_of_zstd_without_text_are_passed_over() -> None:
     assert outcome(opener(Compression.ZSTD), content[:-1])[1] == EARLY_END
 
 
-def test_a_frame_of_zstd_may_need_a_window_of_two_gigabytes() -> None:
+def test_a_frame_of_zstd_may_need_a_window_of_two_gigabytes():
     """So ``zstd --long=31`` says in the header, however short the text is."""
     zstd_of(b"")
     window = (31 - 10) << 3
@@ -210,7 +207,7 @@ def test_a_frame_of_zstd_may_need_a_window_of_two_gigabytes() -> None:
     assert outcome(opener(Compression.ZSTD), packed) == (TEXT, "")
 
 
-def test_few_bytes_of_zstd_never_give_a_text_that_is_longer_than_asked_for() -> None:
+def test_few_bytes_of_zstd_never_give_a_text_that_is_longer_than_asked_for():
     text = bytes(5_000_000) + TEXT
     streams = DecodedStreams(CountedInput(BytesIO(zstd_of(text) * 2)), Compression.ZSTD, "reads")
     found = []
@@ -220,14 +217,12 @@ def test_few_bytes_of_zstd_never_give_a_text_that_is_longer_than_asked_for() -> 
     assert b"".join(found) == text * 2
 
 
-def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+def hide(monkeypatch, *names):
     for name in names:
         monkeypatch.setitem(sys.modules, name, None)
 
 
-def test_a_missing_library_is_named_with_the_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_library_is_named_with_the_file(monkeypatch, tmp_path):
     hide(monkeypatch, "compression", "compression.zstd", "zstandard")
     path = tmp_path / "reads.fq.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd and more")
@@ -238,9 +233,7 @@ def test_a_missing_library_is_named_with_the_file(
 
 
 @pytest.mark.parametrize(("kind", "module"), [(Compression.BZIP2, "bz2"), (Compression.XZ, "lzma")])
-def test_a_python_without_a_decoder_is_told(
-    kind: Compression, module: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_python_without_a_decoder_is_told(kind, module, monkeypatch, tmp_path):
     path = tmp_path / "reads"
     path.write_bytes(PACKERS[kind](TEXT))
     hide(monkeypatch, module)
@@ -250,14 +243,14 @@ def test_a_python_without_a_decoder_is_told(
     assert caught.value.message == expected
 
 
-def test_pythons_own_zstd_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pythons_own_zstd_comes_first(monkeypatch):
     """Its decoder has the interface of the others; one of xz stands for it."""
     from functools import partial
     from lzma import FORMAT_XZ, LZMADecompressor, LZMAError
 
-    given: list[Any] = []
+    given = []
 
-    def new_decoder(options: Any) -> Any:
+    def new_decoder(options):
         given.append(options)
         return LZMADecompressor(FORMAT_XZ)
 

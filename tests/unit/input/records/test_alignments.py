@@ -1,7 +1,5 @@
 """Queries from SAM, BAM and CRAM."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pysam
 import pytest
-from helpers.naive import Pairs, fold, pairs_of
+from helpers.naive import fold, pairs_of
 from helpers.sequences import reverse_complement
 
 from mummergpu.errors import InputError, OutputError
@@ -26,12 +24,12 @@ COUNT = 5000
 
 
 @pytest.fixture(scope="module")
-def expected() -> Pairs:
+def expected():
     return []
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, expected: Pairs) -> Path:
+def folder(tmp_path_factory, expected):
     """A folder that holds the same records in every form; fills `expected` with the reads."""
     folder = tmp_path_factory.mktemp("alignments")
     (folder / "reference.fa").write_text(f">c1\n{REFERENCE}\n")
@@ -59,9 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, expected: Pairs) -> Path:
     return folder
 
 
-def make_record(
-    header: pysam.AlignmentHeader, number: int, generator: random.Random
-) -> pysam.AlignedSegment:
+def make_record(header, number, generator):
     record = pysam.AlignedSegment(header)
     record.query_name = f"read/{number}"
     record.flag = (0, 0x10, 0x4, 0x100, 0x800, 0x4D, 0x910, 0x14)[number % 8]
@@ -79,23 +75,19 @@ def make_record(
     return record
 
 
-def read(path: str, block_size: int = 10_000) -> Pairs:
+def read(path, block_size=10_000):
     with query_reader([path], block_size) as reader:
         return pairs_of(reader)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_primary_records_are_read_on_their_own_strand(
-    folder: Path, expected: Pairs, name: str
-) -> None:
+def test_primary_records_are_read_on_their_own_strand(folder, expected, name):
     assert any(not sequence for _, sequence in expected)
     assert read(str(folder / name)) == expected
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_alignments_from_standard_input(
-    folder: Path, expected: Pairs, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alignments_from_standard_input(folder, expected, name, monkeypatch):
     content = (folder / name).read_bytes()
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
     with query_reader(["-"], 10_000) as reader:
@@ -104,7 +96,7 @@ def test_alignments_from_standard_input(
 
 
 @pytest.mark.parametrize("name", ["reads.bam", "bare.sam"])
-def test_alignments_from_a_pipe(folder: Path, expected: Pairs, name: str, tmp_path: Path) -> None:
+def test_alignments_from_a_pipe(folder, expected, name, tmp_path):
     pipe = str(tmp_path / "pipe")
     os.mkfifo(pipe)
     content = (folder / name).read_bytes()
@@ -115,7 +107,7 @@ def test_alignments_from_a_pipe(folder: Path, expected: Pairs, name: str, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["reads.sam", "reads.bam", "reads.cram"])
-def test_blocks_end_at_their_size(folder: Path, expected: Pairs, name: str) -> None:
+def test_blocks_end_at_their_size(folder, expected, name):
     path = str(folder / name)
     with query_reader([path], 5000) as reader:
         assert reader.bytes_total == os.path.getsize(path)
@@ -126,7 +118,7 @@ def test_blocks_end_at_their_size(folder: Path, expected: Pairs, name: str) -> N
     assert pairs_of(blocks) == expected
 
 
-def test_reads_without_bases_do_not_make_endless_blocks(tmp_path: Path) -> None:
+def test_reads_without_bases_do_not_make_endless_blocks(tmp_path):
     path = tmp_path / "empty.sam"
     path.write_bytes(b"r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n" * 10_000)
     with query_reader([str(path)], 4000) as reader:
@@ -135,30 +127,30 @@ def test_reads_without_bases_do_not_make_endless_blocks(tmp_path: Path) -> None:
     assert max(sizes) <= 1000
 
 
-def test_header_alone_holds_no_query(tmp_path: Path) -> None:
+def test_header_alone_holds_no_query(tmp_path):
     path = tmp_path / "header.sam"
     path.write_text("@HD\tVN:1.6\n@SQ\tSN:c1\tLN:2000\n")
     assert read(str(path)) == []
 
 
-def cut(content: bytes) -> bytes:
+def cut(content):
     return content[: len(content) // 2]
 
 
-def without_end(content: bytes) -> bytes:
+def without_end(content):
     return content[:-28]
 
 
-def flipped(content: bytes) -> bytes:
+def flipped(content):
     middle = len(content) // 2
     return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
 
 
-def with_short_line(content: bytes) -> bytes:
+def with_short_line(content):
     return content + b"r\t0\tc1\t5\n"
 
 
-def with_short_quality(content: bytes) -> bytes:
+def with_short_quality(content):
     return content + b"r\t4\t*\t0\t0\t*\t*\t0\t0\tACGT\tIII\n"
 
 
@@ -180,14 +172,8 @@ def with_short_quality(content: bytes) -> bytes:
 )
 @pytest.mark.parametrize("from_pipe", [False, True])
 def test_damaged_alignments_are_refused(
-    folder: Path,
-    tmp_path: Path,
-    name: str,
-    damage: object,
-    from_pipe: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    folder, tmp_path, name, damage, from_pipe, monkeypatch, capfd
+):
     assert callable(damage)
     content = damage((folder / name).read_bytes())
     path = "-" if from_pipe else str(tmp_path / name)
@@ -203,7 +189,7 @@ def test_damaged_alignments_are_refused(
     assert capfd.readouterr() == ("", "")
 
 
-def test_cram_without_its_reference_says_so(folder: Path, tmp_path: Path) -> None:
+def test_cram_without_its_reference_says_so(folder, tmp_path):
     reference = tmp_path / "reference.fa"
     reference.write_bytes((folder / "reference.fa").read_bytes())
     path = str(tmp_path / "reads.cram")
@@ -216,15 +202,15 @@ def test_cram_without_its_reference_says_so(folder: Path, tmp_path: Path) -> Non
         read(path)
 
 
-def test_verbosity_of_htslib_is_left_as_it_was(folder: Path) -> None:
+def test_verbosity_of_htslib_is_left_as_it_was(folder):
     before = pysam.get_verbosity()
     read(str(folder / "reads.bam"))
     assert pysam.get_verbosity() == before
 
 
 def test_a_full_folder_for_temporary_files_is_not_blamed_on_the_input(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, tmp_path, monkeypatch
+):
     """/dev/full takes a file that is opened, and has no room for what is written."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(alignments, "open_temporary_file", lambda: open("/dev/full", "w+b"))
@@ -243,9 +229,7 @@ def test_a_full_folder_for_temporary_files_is_not_blamed_on_the_input(
         read("-")
 
 
-def test_no_folder_for_temporary_files_is_told(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_folder_for_temporary_files_is_told(folder, monkeypatch):
     missing = str(folder / "missing")
     monkeypatch.setattr(tempfile, "tempdir", missing)
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO((folder / "reads.cram").read_bytes())))

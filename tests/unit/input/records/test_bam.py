@@ -1,10 +1,7 @@
 """Reads from BAM: what pysam reads, whatever the blocks and chunks; and damage is an error."""
 
-from __future__ import annotations
-
 import gzip
 import random
-from pathlib import Path
 
 import numpy as np
 import pysam
@@ -29,7 +26,7 @@ HEADER = {"HD": {"VN": "1.6"}, "SQ": [{"SN": f"chromosome{n}", "LN": 10**8} for 
 FLAGS = (0, 4, 16, 20, 77, 141, 99, 147, 256, 272, 2048, 2064, 1024)
 
 
-def record(name: str, bases: str, flag: int, some: random.Random) -> pysam.AlignedSegment:
+def record(name, bases, flag, some):
     made = pysam.AlignedSegment(pysam.AlignmentHeader.from_dict(HEADER))
     made.query_name, made.flag = name, flag
     if bases:
@@ -42,13 +39,13 @@ def record(name: str, bases: str, flag: int, some: random.Random) -> pysam.Align
     return made
 
 
-def write(path: Path, records: list[pysam.AlignedSegment]) -> None:
+def write(path, records):
     with pysam.AlignmentFile(str(path), "wb", header=HEADER) as file:
         for each in records:
             file.write(each)
 
 
-def expected_of(path: Path) -> list[Read]:
+def expected_of(path):
     """The reads as pysam gives them."""
     with pysam.AlignmentFile(str(path), check_sq=False) as file:
         return [
@@ -61,12 +58,7 @@ def expected_of(path: Path) -> list[Read]:
         ]
 
 
-def read(
-    path: Path,
-    block_size: int = 1 << 20,
-    chunk_size: int = 1 << 20,
-    threads: ReadingThreads | None = None,
-) -> list[Read]:
+def read(path, block_size=1 << 20, chunk_size=1 << 20, threads=None):
     found = []
     limits = Limits.of_block(block_size)
     with Input(str(path), threads) as file:
@@ -92,7 +84,7 @@ def read(
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     some = random.Random(5)
     records = []
     for number in range(3000):
@@ -107,16 +99,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("block_size", [1, 8, 1000, 1 << 20])
 @pytest.mark.parametrize("chunk_size", [64, 5000, 1 << 20])
-def test_reads_are_those_of_pysam(path: Path, block_size: int, chunk_size: int) -> None:
+def test_reads_are_those_of_pysam(path, block_size, chunk_size):
     expected = expected_of(path)
     assert len(expected) > 2000
     assert read(path, block_size, chunk_size) == expected
 
 
 @given(data=st.data())
-def test_any_records_are_read(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_records_are_read(data, tmp_path_factory):
     some = random.Random(data.draw(st.integers(0, 1 << 30)))
     texts = data.draw(st.lists(st.text("ACGTN=RY", max_size=40), max_size=30))
     names = [data.draw(st.text("abcXYZ019:/_*", min_size=1, max_size=30)) for _ in texts]
@@ -127,7 +117,7 @@ def test_any_records_are_read(
     assert read(made, data.draw(st.integers(1, 200)), chunk) == expected_of(made)
 
 
-def test_plain_gzip_and_no_compression_of_blocks_are_read(path: Path, tmp_path: Path) -> None:
+def test_plain_gzip_and_no_compression_of_blocks_are_read(path, tmp_path):
     content = gzip.decompress(path.read_bytes())
     (tmp_path / "plain.bam").write_bytes(gzip.compress(content))
     (tmp_path / "stored.bam").write_bytes(gzip.compress(content, 0))
@@ -135,12 +125,12 @@ def test_plain_gzip_and_no_compression_of_blocks_are_read(path: Path, tmp_path: 
         assert read(tmp_path / name) == expected_of(path)
 
 
-def test_a_header_alone_has_no_reads(tmp_path: Path) -> None:
+def test_a_header_alone_has_no_reads(tmp_path):
     write(tmp_path / "none.bam", [])
     assert read(tmp_path / "none.bam") == []
 
 
-def test_a_file_that_ends_anywhere_is_truncated(tmp_path: Path) -> None:
+def test_a_file_that_ends_anywhere_is_truncated(tmp_path):
     some = random.Random(1)
     made = tmp_path / "small.bam"
     write(made, [record(f"r{n}", "ACGTN", 16 * (n % 2), some) for n in range(4)])
@@ -161,14 +151,14 @@ def test_a_file_that_ends_anywhere_is_truncated(tmp_path: Path) -> None:
     assert read(made) == whole
 
 
-def test_a_block_without_the_end_mark_is_truncated(path: Path, tmp_path: Path) -> None:
+def test_a_block_without_the_end_mark_is_truncated(path, tmp_path):
     made = tmp_path / "cut.bam"
     made.write_bytes(path.read_bytes().removesuffix(BGZF_END))
     with pytest.raises(InputError, match="lack bgzf's empty block"):
         read(made)
 
 
-def test_any_damage_to_records_is_an_error_or_gives_reads(tmp_path: Path) -> None:
+def test_any_damage_to_records_is_an_error_or_gives_reads(tmp_path):
     """Nothing outside the record is read, whatever its numbers say."""
     some = random.Random(9)
     made = tmp_path / "damaged.bam"
@@ -188,7 +178,7 @@ def test_any_damage_to_records_is_an_error_or_gives_reads(tmp_path: Path) -> Non
     assert 100 < refused < 1400
 
 
-def test_threads_decompress_a_large_file(tmp_path: Path) -> None:
+def test_threads_decompress_a_large_file(tmp_path):
     """The reads, and the error at a damaged block, are those without threads."""
     chance = random.Random(9)
     records = []

@@ -1,7 +1,5 @@
 """The arrays of blocks: they become longer, or come from memory that is used again."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np
@@ -12,12 +10,12 @@ from mummergpu.input.records.byte_runs import STEP
 from mummergpu.sequence.codes import MARGIN
 
 
-def address(arrays: BlockArrays) -> int:
-    found: int = arrays.offsets.__array_interface__["data"][0]
+def address(arrays):
+    found = arrays.offsets.__array_interface__["data"][0]
     return found
 
 
-def test_arrays_become_longer_and_keep_their_content() -> None:
+def test_arrays_become_longer_and_keep_their_content():
     arrays = BlockArrays(10, 2, 5)
     arrays.padded[:10] = 3
     arrays.offsets[:] = 7
@@ -31,7 +29,7 @@ def test_arrays_become_longer_and_keep_their_content() -> None:
     assert (arrays.padded[:10] == 3).all()
 
 
-def test_recycled_arrays_have_the_room_that_was_asked_for() -> None:
+def test_recycled_arrays_have_the_room_that_was_asked_for():
     memory = RecycledMemory(100, 10, 30)
     arrays = memory.new_arrays()
     arrays.make_room(100, 10, 30)
@@ -47,7 +45,7 @@ def test_recycled_arrays_have_the_room_that_was_asked_for() -> None:
     assert arrays.offsets.dtype == arrays.name_offsets.dtype == np.int64
 
 
-def test_memory_is_used_again_as_soon_as_no_view_is_left() -> None:
+def test_memory_is_used_again_as_soon_as_no_view_is_left():
     memory = RecycledMemory(100, 10, 30)
     gc.disable()
     try:

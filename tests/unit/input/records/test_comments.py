@@ -1,7 +1,5 @@
 """Comments as tags: what is written stays in its arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mummergpu.input.records import comments
@@ -9,7 +7,7 @@ from mummergpu.input.records.record_arrays import Spans
 from mummergpu.input.records.tags import dropped_tags
 
 
-def test_numbers_without_digits_are_not_noted_beyond_the_room() -> None:
+def test_numbers_without_digits_are_not_noted_beyond_the_room():
     text = np.frombuffer(bytearray(b"r\tXB:B:f" + 60 * b","), dtype=np.uint8)
     lines = Spans(text, np.array([0, text.size], dtype=np.int64))
     names = Spans(np.empty_like(text), np.zeros(2, dtype=np.int64))

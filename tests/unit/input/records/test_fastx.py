@@ -34,9 +34,7 @@ from mummergpu.sequence.codes import BREAK, MARGIN
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
 
 
-def parse(
-    text: bytes, is_fastq: bool, chunk_size: int = CHUNK_SIZE, limits: Limits = UNLIMITED_BLOCK
-) -> list[Pairs]:
+def parse(text, is_fastq, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK):
     """Return the records of each block."""
     reader = reader_of(text, is_fastq, RecordOptions(limits, chunk_size))
     blocks = []
@@ -57,10 +55,10 @@ def run_ends(text, codes, names, qualities):  # type: ignore[no-untyped-def]
     )
 
 
-def ends_of_runs(text: bytes) -> tuple[int, ...]:
+def ends_of_runs(text):
     padded = np.frombuffer(text + b"\n" * (spans.STEP + 1), dtype=np.uint8).copy()
     codes, names, qualities = (np.empty_like(padded) for _ in range(3))
-    ends: tuple[int, ...] = run_ends(padded, codes, names, qualities)
+    ends = run_ends(padded, codes, names, qualities)
     assert bytes(np.frombuffer(b"ACGTN", np.uint8)[codes[: ends[0]]]) == fold(text[: ends[0]])
     assert names[: ends[1]].tobytes() == text[: ends[1]]
     assert (qualities[: ends[3]] + 33).tobytes() == text[: ends[3]]
@@ -68,7 +66,7 @@ def ends_of_runs(text: bytes) -> tuple[int, ...]:
 
 
 @each("byte", range(256))
-def test_every_byte_ends_the_runs_that_it_should(byte: int) -> None:
+def test_every_byte_ends_the_runs_that_it_should(byte):
     letter = chr(byte).isascii() and chr(byte).isalpha()
     ends_run = (not letter, byte <= 32, *[not 33 <= byte <= 126] * 2, byte < 32)
     for before in (0, 1, 31, 32, 40):
@@ -120,7 +118,7 @@ FASTQ: dict[bytes, Pairs] = {
 
 @each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("text", [*FASTA, *FASTQ], ids=lambda text: repr(text[:30]))
-def test_text_is_read_whatever_its_pieces(text: bytes, chunk_size: int) -> None:
+def test_text_is_read_whatever_its_pieces(text, chunk_size):
     is_fastq = text in FASTQ
     expected = FASTQ[text] if is_fastq else FASTA[text]
     assert parse(text, is_fastq, chunk_size) == [expected]
@@ -182,7 +180,7 @@ FAULTS = [
 
 @each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: repr(fault[0]))
-def test_faults_are_placed(fault: tuple[bytes, int, str, str | None], chunk_size: int) -> None:
+def test_faults_are_placed(fault, chunk_size):
     text, line, message, record = fault
     with pytest.raises(InputError) as caught:
         parse(text, text.lstrip().startswith(b"@"), chunk_size)
@@ -193,7 +191,7 @@ def test_faults_are_placed(fault: tuple[bytes, int, str, str | None], chunk_size
 
 @each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("good", [0, 1, 1000])
-def test_faults_are_found_behind_good_records(good: int, chunk_size: int) -> None:
+def test_faults_are_found_behind_good_records(good, chunk_size):
     text = b"@r/1 x\nACGTACGT\n+\nIIIIIIII\n" * good + b"@bad\nACGT\n+\nIII\n"
     with pytest.raises(InputError) as caught:
         parse(text, True, chunk_size, Limits(100, 100, 1000))
@@ -202,12 +200,12 @@ def test_faults_are_found_behind_good_records(good: int, chunk_size: int) -> Non
 
 @each("chunk_size", CHUNK_SIZES)
 @pytest.mark.parametrize("is_fastq", [False, True])
-def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq: bool, chunk_size: int) -> None:
+def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq, chunk_size):
     lengths = [3, 2, 0, 5, 9, 0, 0, 0, 1]
     records = [(b"r%d" % i, b"ACGTACGTA"[:length]) for i, length in enumerate(lengths)]
     text = render(records, is_fastq)
 
-    def sizes(limits: Limits) -> list[int]:
+    def sizes(limits):
         blocks = parse(text, is_fastq, chunk_size, limits)
         assert list(chain.from_iterable(blocks)) == records
         return [len(block) for block in blocks]
@@ -220,13 +218,13 @@ def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq: bool, chunk_siz
     assert sizes(Limits(20, 1, 1)) == [1] * 9
 
 
-def render(records: Pairs, is_fastq: bool) -> bytes:
+def render(records, is_fastq):
     if is_fastq:
         return b"".join(b"@%s\n%s\n+\n%s\n" % (n, s, b"I" * len(s)) for n, s in records)
     return b"".join(b">%s\n%s\n" % record for record in records)
 
 
-def test_blocks_own_their_arrays() -> None:
+def test_blocks_own_their_arrays():
     records = [(b"r%d" % i, b"ACGT" * i) for i in range(50)]
     reader = reader_of(render(records, True), True, RecordOptions(Limits(20, 20, 100), 16))
     blocks = []
@@ -247,7 +245,7 @@ def test_blocks_own_their_arrays() -> None:
         assert np.shares_memory(padded[MARGIN:-MARGIN], block.codes) or block.codes.size == 0
 
 
-def test_a_gap_lies_between_records() -> None:
+def test_a_gap_lies_between_records():
     reader = reader_of(
         b">a\nAC\n>b\n>c\nG\n", False, RecordOptions(UNLIMITED_BLOCK, 3, has_gaps=True)
     )
@@ -262,12 +260,12 @@ SEQUENCE = st.text("ACGTacgtNnRYU*-.", max_size=80).map(str.encode)
 
 
 @st.composite
-def rendered(draw: st.DrawFn) -> tuple[bytes, bool, Pairs]:
+def rendered(draw):
     """Draw records, and a text that holds them, in any style."""
     is_fastq = draw(st.booleans())
     end = draw(st.sampled_from([b"\n", b"\r\n"]))
-    parts: list[bytes] = []
-    pairs: Pairs = []
+    parts = []
+    pairs = []
     for _ in range(draw(st.integers(1, 6))):
         header, sequence = draw(NAME), draw(SEQUENCE)
         width = draw(st.integers(1, 90))
@@ -290,15 +288,13 @@ def rendered(draw: st.DrawFn) -> tuple[bytes, bool, Pairs]:
     return text, is_fastq, pairs  # fmt: skip
 
 
-def wrap(text: bytes, width: int, end: bytes) -> list[bytes]:
+def wrap(text, width, end):
     return [text[i : i + width] + end for i in range(0, len(text), width)]
 
 
 @settings(max_examples=300, deadline=None)
 @given(rendered(), st.integers(2, 100), st.integers(1, 200), st.integers(1, 5))
-def test_records_come_back_from_any_style(
-    drawn: tuple[bytes, bool, Pairs], chunk_size: int, bases: int, records: int
-) -> None:
+def test_records_come_back_from_any_style(drawn, chunk_size, bases, records):
     text, is_fastq, pairs = drawn
     blocks = parse(text, is_fastq, chunk_size, Limits(bases, records, 50))
     assert list(chain.from_iterable(blocks)) == pairs
@@ -306,11 +302,11 @@ def test_records_come_back_from_any_style(
 
 @settings(max_examples=300, deadline=None)
 @given(st.text("@>+\n\r ACGTI", max_size=60).map(str.encode), st.booleans(), st.integers(2, 40))
-def test_pieces_never_change_what_is_said(tail: bytes, is_fastq: bool, chunk_size: int) -> None:
+def test_pieces_never_change_what_is_said(tail, is_fastq, chunk_size):
     """Valid or not, a text means the same whatever its pieces."""
     text = (b"@a" if is_fastq else b">a") + tail
 
-    def outcome(chunk_size: int) -> list[Pairs] | str:
+    def outcome(chunk_size):
         try:
             return parse(text, is_fastq, chunk_size)
         except InputError as error:
@@ -319,13 +315,13 @@ def test_pieces_never_change_what_is_said(tail: bytes, is_fastq: bool, chunk_siz
     assert outcome(chunk_size) == outcome(CHUNK_SIZE)
 
 
-def test_names_are_made_printable() -> None:
+def test_names_are_made_printable():
     assert printable(b"read/1") == "read/1"
     assert printable(b"a\x1b[31m\xff") == "a?[31m\ufffd"
     assert printable(b"n" * 100) == "n" * 80 + "..."
 
 
-def test_state_has_room_for_all_that_is_in_it() -> None:
+def test_state_has_room_for_all_that_is_in_it():
     """Each index of a state, from `MODE` on, is given away once."""
     source = Path(parser_state.__file__).read_text()
     block = source[source.index("MODE: Final") : source.index("STATE_SIZE: Final")]
@@ -339,14 +335,14 @@ NUMBERED_FASTQ = b"@a\nAC\nGT\n+a\n@@\n@@\n\n@b\n\n+\n\n@c\nA\n+\n@"
 
 
 @each("text, lines", [(NUMBERED_FASTA, [2, 6, 7, None]), (NUMBERED_FASTQ, [1, 8, 12, None])])
-def test_lines(text: bytes, lines: list[int | None], tmp_path: Path) -> None:
+def test_lines(text, lines, tmp_path):
     path = tmp_path / "file"
     for content in (text, gzip.compress(text)):
         path.write_bytes(content)
         assert [line_of_record(str(path), number) for number in range(4)] == lines
 
 
-def test_no_lines(tmp_path: Path) -> None:
+def test_no_lines(tmp_path):
     assert line_of_record("-", 0) is None
     assert line_of_record(str(tmp_path / "missing"), 0) is None
     (tmp_path / "a.sam").write_text("@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n")

@@ -1,15 +1,12 @@
 """Letters that are not those of DNA: RNA is read as DNA, protein is refused."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.naive import Pairs, fold, pairs_of
+from helpers.naive import fold, pairs_of
 from helpers.parsed_text import reader_of
 
 from mummergpu.errors import InputError
@@ -28,12 +25,7 @@ LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 CHUNK_SIZES = (2, 3, 7, 31, 32, 33, 64, CHUNK_SIZE)
 
 
-def parse(
-    text: bytes,
-    chunk_size: int = CHUNK_SIZE,
-    limits: Limits = UNLIMITED_BLOCK,
-    any_letters: bool = False,
-) -> Pairs:
+def parse(text, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK, any_letters=False):
     options = RecordOptions(limits, chunk_size, any_letters)
     reader = reader_of(text, text.startswith(b"@"), options)
     blocks = []
@@ -42,9 +34,7 @@ def parse(
     return list(chain.from_iterable(blocks))
 
 
-def fault_of(
-    text: bytes, chunk_size: int = CHUNK_SIZE, limits: Limits = UNLIMITED_BLOCK
-) -> InputError:
+def fault_of(text, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK):
     with pytest.raises(InputError) as caught:
         parse(text, chunk_size, limits)
     assert "neither bases nor IUPAC codes" in caught.value.message
@@ -52,7 +42,7 @@ def fault_of(
     return caught.value
 
 
-def written(records: Pairs, is_fastq: bool, width: int = 60) -> bytes:
+def written(records, is_fastq, width=60):
     """Return the text of records, in lines of `width` letters."""
     parts = []
     for name, bases in records:
@@ -70,7 +60,7 @@ def encoded(text, codes, keeps_letters):  # type: ignore[no-untyped-def]
     return byte_runs.encode_letters(text, 0, codes, 0, keeps_letters)
 
 
-def test_every_letter_is_encoded_and_counted_wherever_it_stands() -> None:
+def test_every_letter_is_encoded_and_counted_wherever_it_stands():
     generator = random.Random(1)
     for _ in range(2000):
         length = generator.randrange(100)
@@ -86,7 +76,7 @@ def test_every_letter_is_encoded_and_counted_wherever_it_stands() -> None:
         assert foreign == sum(letter not in IUPAC for letter in run.upper())
 
 
-def test_rna_is_read_as_dna(tmp_path: Path) -> None:
+def test_rna_is_read_as_dna(tmp_path):
     dna = b"ACGTTGCATTTT" * 20
     for is_fastq in (False, True):
         for turn in (bytes.upper, bytes.lower):
@@ -98,7 +88,7 @@ def test_rna_is_read_as_dna(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_fastq", [False, True])
-def test_protein_is_told_by_file_record_and_line(is_fastq: bool) -> None:
+def test_protein_is_told_by_file_record_and_line(is_fastq):
     """Wherever the text is cut into pieces and blocks, and however many records come before."""
     good = (b"good", b"ACGTNRYK" * 5)
     for before, after in ((0, 0), (0, 2), (3, 0), (40, 40)):
@@ -114,13 +104,13 @@ def test_protein_is_told_by_file_record_and_line(is_fastq: bool) -> None:
         assert parse(text, any_letters=True) == [(name, fold(bases)) for name, bases in records]
 
 
-def test_line_is_that_of_the_first_foreign_letter() -> None:
+def test_line_is_that_of_the_first_foreign_letter():
     error = fault_of(b">a\nACGT\n\nMKVA\r\nACE\nEFIL\n")
     assert error.line == 5
 
 
 @pytest.mark.parametrize("is_fastq", [False, True])
-def test_the_border_lies_at_a_tenth_of_the_letters(is_fastq: bool) -> None:
+def test_the_border_lies_at_a_tenth_of_the_letters(is_fastq):
     """Gap symbols are no letters, and every record counts for itself."""
     for length in (1, 9, 10, 11, 20, 100, 1000):
         for foreign in range(0, min(length, 12) + 1):
@@ -135,13 +125,13 @@ def test_the_border_lies_at_a_tenth_of_the_letters(is_fastq: bool) -> None:
                     assert fault_of(text + text, 13, Limits(1, 1, 1)).record == "x"
 
 
-def test_iupac_and_gaps_alone_are_no_protein() -> None:
+def test_iupac_and_gaps_alone_are_no_protein():
     for bases in (IUPAC, IUPAC.lower(), b"RYSWKMBDHV" * 9, b"N" * 999, b"-" * 99, b"*.-", b""):
         for is_fastq in (False, True):
             assert parse(written([(b"a", bases)], is_fastq)) == [(b"a", fold(bases))]
 
 
-def test_random_protein_never_passes() -> None:
+def test_random_protein_never_passes():
     generator = random.Random(2)
     for _ in range(200):
         protein = bytes(generator.choices(ACIDS, k=generator.randrange(100, 500)))
@@ -149,7 +139,7 @@ def test_random_protein_never_passes() -> None:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_files_of_queries_and_references_follow_the_same_rule(tmp_path: Path, pack: type) -> None:
+def test_files_of_queries_and_references_follow_the_same_rule(tmp_path, pack):
     path = tmp_path / "protein.fa"
     path.write_bytes(pack(written([(b"dna", b"ACGT" * 20), (b"p", PROTEIN)], False)))
     expected = [(b"dna", b"ACGT" * 20), (b"p", fold(PROTEIN))]

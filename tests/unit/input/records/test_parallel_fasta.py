@@ -1,9 +1,6 @@
 """FASTA that threads parse in pieces, against the parser that reads it from beginning to end."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,23 +12,21 @@ from mummergpu.input import reference
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records import parallel_fasta
 from mummergpu.input.records.parallel_fasta import read_fasta_in_parallel
-from mummergpu.input.reference import Reference, read_reference
+from mummergpu.input.reference import read_reference
 
 
-def read_whole(path: Path, any_letters: bool) -> Reference | str:
+def read_whole(path, any_letters):
     try:
         return read_reference(str(path), any_letters=any_letters)
     except InputError as error:
         return str(error)
 
 
-def read_in_pieces(
-    path: Path, any_letters: bool, monkeypatch: pytest.MonkeyPatch, piece: int, header: int
-) -> tuple[Reference | str, bool]:
+def read_in_pieces(path, any_letters, monkeypatch, piece, header):
     """What is read, and whether the pieces sufficed."""
     sufficed = []
 
-    def spy(*given: object) -> object:
+    def spy(*given):
         found = read_fasta_in_parallel(*given)  # type: ignore[arg-type]
         sufficed.append(found is not None)
         return found
@@ -42,15 +37,13 @@ def read_in_pieces(
         patch.setattr(reference, "LEAST_BYTES", 1)
         patch.setattr(reference, "read_fasta_in_parallel", spy)
         try:
-            found: Reference | str = read_reference(
-                str(path), any_letters=any_letters, threads=threads
-            )
+            found = read_reference(str(path), any_letters=any_letters, threads=threads)
         except InputError as error:
             found = str(error)
     return found, sufficed == [True]
 
 
-def assert_same(one: Reference | str, other: Reference | str) -> None:
+def assert_same(one, other):
     if isinstance(one, str) or isinstance(other, str):
         assert one == other
         return
@@ -80,15 +73,8 @@ lines = st.one_of(
     any_letters=st.booleans(),
 )
 def test_pieces_give_what_the_whole_text_gives(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    text: list[str],
-    end: str,
-    closed: bool,
-    piece: int,
-    header: int,
-    any_letters: bool,
-) -> None:
+    tmp_path, monkeypatch, text, end, closed, piece, header, any_letters
+):
     path = tmp_path / "r.fa"
     path.write_text(">first\n" + end.join(text) + end * closed, newline="")
     found, _ = read_in_pieces(path, any_letters, monkeypatch, piece, header)
@@ -98,9 +84,7 @@ def test_pieces_give_what_the_whole_text_gives(
 @pytest.mark.parametrize("piece", [50, 61, 100, 1000, 1 << 20])
 @pytest.mark.parametrize("width", [60, 100_000])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_usual_text_needs_the_pieces_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, width: int, end: str
-) -> None:
+def test_usual_text_needs_the_pieces_alone(tmp_path, monkeypatch, piece, width, end):
     random = np.random.default_rng(piece)
     path = tmp_path / "r.fa"
     text = ""
@@ -115,9 +99,7 @@ def test_usual_text_needs_the_pieces_alone(
     assert_same(found, read_whole(path, False))
 
 
-def test_small_files_and_one_thread_take_the_usual_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_files_and_one_thread_take_the_usual_way(tmp_path, monkeypatch):
     path = tmp_path / "r.fa"
     path.write_text(">r\nACGT\n")
     monkeypatch.setattr(reference, "read_fasta_in_parallel", pytest.fail)
@@ -128,9 +110,7 @@ def test_small_files_and_one_thread_take_the_usual_way(
         assert read_reference(str(path), threads=threads).names == (b"r",)
 
 
-def test_a_file_that_shrinks_is_read_from_the_beginning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_shrinks_is_read_from_the_beginning(tmp_path, monkeypatch):
     path = tmp_path / "r.fa"
     path.write_text(">r\nACGT\n")
     with path.open("rb") as file, ThreadPoolExecutor(2) as executor:

@@ -1,28 +1,24 @@
 """The reader of files that threads parse: progress, closing, files that change, other files."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.naive import Pairs, pairs_of
-from helpers.parallel_files import BLOCK, CHUNK, Kind, Parts, read
+from helpers.naive import pairs_of
+from helpers.parallel_files import BLOCK, CHUNK, read
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.blocks.reader import ReadReader, query_reader
+from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records import parallel_records
 
 
-def blocks_and_copies(reader: ReadReader[QueryBlock]) -> Iterator[tuple[QueryBlock, QueryBlock]]:
+def blocks_and_copies(reader):
     for block in reader:
         copies = (
             array.copy()
@@ -31,9 +27,7 @@ def blocks_and_copies(reader: ReadReader[QueryBlock]) -> Iterator[tuple[QueryBlo
         yield block, QueryBlock(block.index, *copies)  # type: ignore[arg-type]
 
 
-def test_blocks_stay_as_they_are_while_others_are_read(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
-) -> None:
+def test_blocks_stay_as_they_are_while_others_are_read(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500))
     with query_reader([str(path)], BLOCK, 100, threads=threads) as reader:
@@ -43,9 +37,7 @@ def test_blocks_stay_as_they_are_while_others_are_read(
         assert np.array_equal(block.padded_codes, copy.padded_codes)
 
 
-def test_progress_reaches_the_total(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
-) -> None:
+def test_progress_reaches_the_total(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500))
     with query_reader([str(path)] * 2, BLOCK, 100, threads=threads) as reader:
@@ -54,9 +46,7 @@ def test_progress_reaches_the_total(
     assert progress[-1] == reader.bytes_read == reader.bytes_total
 
 
-def test_a_reader_can_be_closed_at_any_time(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
-) -> None:
+def test_a_reader_can_be_closed_at_any_time(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500) + kind.fault + kind.usual_text(20))
     for count in (0, 1, 2, 50, 200):
@@ -68,9 +58,7 @@ def test_a_reader_can_be_closed_at_any_time(
         assert len(os.listdir("/proc/self/fd")) == before
 
 
-def change_after_the_first_block(
-    path: Path, threads: ReadingThreads | None, change: Callable[[], object]
-) -> Pairs | str:
+def change_after_the_first_block(path, threads, change):
     try:
         with query_reader([str(path)], BLOCK, CHUNK, threads=threads) as reader:
             first = next(reader)
@@ -81,9 +69,7 @@ def change_after_the_first_block(
 
 
 @pytest.mark.parametrize("size", [3000, 3007, 3020])
-def test_a_file_may_shrink(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind, size: int
-) -> None:
+def test_a_file_may_shrink(tmp_path, threads, parts, kind, size):
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500))
     found = change_after_the_first_block(path, threads, lambda: os.truncate(path, size))
@@ -91,11 +77,11 @@ def test_a_file_may_shrink(
     assert found == read(path, None)
 
 
-def test_a_file_may_grow(tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind) -> None:
+def test_a_file_may_grow(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     path.write_text(kind.usual_text(100))
 
-    def grow() -> None:
+    def grow():
         with path.open("a") as file:
             file.write(kind.usual_text(100, seed=2))
 
@@ -104,18 +90,14 @@ def test_a_file_may_grow(tmp_path: Path, threads: ReadingThreads, parts: Parts, 
 
 
 def test_a_disk_that_fails_is_told_after_the_records_before(
-    tmp_path: Path,
-    threads: ReadingThreads,
-    parts: Parts,
-    kind: Kind,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path, threads, parts, kind, monkeypatch
+):
     path = tmp_path / "r"
     text = kind.usual_text(500)
     path.write_text(text)
 
-    def fail(function: Callable[..., object]) -> Callable[..., object]:
-        def checked(number: int, what: object, at: int) -> object:
+    def fail(function):
+        def checked(number, what, at):
             if at > 5000:
                 raise OSError(errno.EIO, "wrong")
             return function(number, what, at)
@@ -136,9 +118,7 @@ def test_a_disk_that_fails_is_told_after_the_records_before(
     assert 1000 < count < 3500
 
 
-def test_other_files_take_the_usual_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: ReadingThreads, kind: Kind
-) -> None:
+def test_other_files_take_the_usual_way(tmp_path, monkeypatch, threads, kind):
     text = kind.usual_text(5)
     plain, small, packed = (tmp_path / name for name in ("plain", "small", "packed.gz"))
     plain.write_text(text)

@@ -1,9 +1,5 @@
 """Records that threads parse in pieces: the pieces, the faults in them, the blocks of them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 from helpers.naive import pairs_of
@@ -11,8 +7,6 @@ from helpers.parallel_files import (
     FASTA,
     FASTQ,
     PIECE,
-    Kind,
-    Parts,
     fasta_record,
     fastq_record,
     read,
@@ -34,15 +28,8 @@ from mummergpu.sequence.codes import BREAK, MARGIN
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("is_closed", [True, False])
 def test_usual_text_needs_the_pieces_alone(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    threads: ReadingThreads,
-    parts: Parts,
-    kind: Kind,
-    piece: int,
-    end: str,
-    is_closed: bool,
-) -> None:
+    tmp_path, monkeypatch, threads, parts, kind, piece, end, is_closed
+):
     text = kind.usual_text(200, seed=piece)
     path = tmp_path / "r"
     path.write_text(text if is_closed else text.removesuffix("\n"), newline=end)
@@ -53,9 +40,7 @@ def test_usual_text_needs_the_pieces_alone(
     assert pieces == 1 if piece == 1 << 20 else pieces > path.stat().st_size // (3 * piece)
 
 
-def test_a_byte_order_mark_is_skipped(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
-) -> None:
+def test_a_byte_order_mark_is_skipped(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     path.write_text("\ufeff\n\n" + kind.usual_text(30), encoding="utf-8")
     assert read(path, threads) == read(path, None)
@@ -82,15 +67,8 @@ def test_a_byte_order_mark_is_skipped(
 )
 @pytest.mark.parametrize("count", [100, 0])
 def test_faults_in_later_pieces_are_told_as_ever(
-    tmp_path: Path,
-    threads: ReadingThreads,
-    parts: Parts,
-    kind: Kind,
-    odd: str,
-    line: int,
-    message: str,
-    count: int,
-) -> None:
+    tmp_path, threads, parts, kind, odd, line, message, count
+):
     before = kind.usual_text(100)
     path = tmp_path / "r"
     path.write_text(before + odd + kind.usual_text(count, seed=2), newline="")
@@ -101,9 +79,7 @@ def test_faults_in_later_pieces_are_told_as_ever(
     assert len(before) - 3 * PIECE < parts.rest <= len(before)
 
 
-def test_fastq_whose_lines_are_wrapped_is_read_from_there_on(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts
-) -> None:
+def test_fastq_whose_lines_are_wrapped_is_read_from_there_on(tmp_path, threads, parts):
     before = usual_fastq(50)
     wrapped = "@w\nACGT\nACGT\nAC\n+\n@III\n@III\n@I\n" * 60
     path = tmp_path / "r"
@@ -112,9 +88,7 @@ def test_fastq_whose_lines_are_wrapped_is_read_from_there_on(
     assert len(before) - 3 * PIECE < parts.rest <= len(before) + len(wrapped)
 
 
-def test_a_long_genome_among_reads_is_read_by_one_parser(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts
-) -> None:
+def test_a_long_genome_among_reads_is_read_by_one_parser(tmp_path, threads, parts):
     before, genome = usual_fasta(50), fasta_record("genome", "ACGTTGCAAC" * 500, 70)
     path = tmp_path / "r.fa"
     path.write_text(before + genome + usual_fasta(50, seed=2))
@@ -127,9 +101,7 @@ def test_a_long_genome_among_reads_is_read_by_one_parser(
 
 
 @pytest.mark.parametrize("length", [100, 150, 2000])
-def test_reads_may_be_longer_than_a_piece(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind, length: int
-) -> None:
+def test_reads_may_be_longer_than_a_piece(tmp_path, threads, parts, kind, length):
     path = tmp_path / "r"
     long = kind.record("long", "ACGTTGCAAC" * (length // 10))
     path.write_text(
@@ -140,9 +112,7 @@ def test_reads_may_be_longer_than_a_piece(
     assert (parts.rest == path.stat().st_size) == (length < 200)
 
 
-def test_short_reads_and_long_names_do_not_make_large_blocks(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
-) -> None:
+def test_short_reads_and_long_names_do_not_make_large_blocks(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     text = (
         kind.record("r", "ACGT" * 10) * 3
@@ -159,9 +129,7 @@ def test_short_reads_and_long_names_do_not_make_large_blocks(
     assert max(block.names.size for block in blocks) < 4 * 80 + 200
 
 
-def test_a_name_that_outgrows_the_memory_is_read_all_the_same(
-    tmp_path: Path, threads: ReadingThreads, parts: Parts, kind: Kind
-) -> None:
+def test_a_name_that_outgrows_the_memory_is_read_all_the_same(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     long = kind.record("n" * 400, "ACGT")
     path.write_text(kind.usual_text(50) + long + kind.usual_text(50))
@@ -170,8 +138,8 @@ def test_a_name_that_outgrows_the_memory_is_read_all_the_same(
 
 
 def test_blocks_are_about_equally_large_and_do_not_depend_on_threads(
-    tmp_path: Path, parts: Parts, kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, parts, kind, monkeypatch
+):
     path = tmp_path / "r"
     # The names become longer, of which the first ones show nothing.
     path.write_text("".join(kind.record(f"r{number}", "ACGTTGCAAC") for number in range(3000)))
@@ -188,7 +156,7 @@ def test_blocks_are_about_equally_large_and_do_not_depend_on_threads(
     assert 400 < min(sizes) <= max(sizes) < 600
 
 
-def test_records_are_split_into_equal_parts() -> None:
+def test_records_are_split_into_equal_parts():
     lengths = [3, 0, 4, 100, 1, 2, 0, 9]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     padded = np.full(offsets[-1] + 2 * MARGIN, BREAK, dtype=np.uint8)
@@ -205,14 +173,12 @@ def test_records_are_split_into_equal_parts() -> None:
         assert len(found) > 1
 
 
-def found(path: Path, at: int, is_fastq: bool) -> int | None:
+def found(path, at, is_fastq):
     with path.open("rb") as file:
         return find_record(file.fileno(), at, path.stat().st_size, is_fastq)
 
 
-def test_a_record_of_fastq_is_found_by_its_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_of_fastq_is_found_by_its_lines(tmp_path, monkeypatch):
     long = "A" * 50
     text = f"@a\nAC\n+\n@@\n@b\nACGT\n+\n@@@@\n@c\n{long}\n+\n{long}\n@d\nA\n+\n@\n"
     second, third, last = (text.index(name) for name in ("@b", "@c", "@d"))
@@ -230,9 +196,7 @@ def test_a_record_of_fastq_is_found_by_its_lines(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_record_of_fasta_begins_with_the_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+def test_a_record_of_fasta_begins_with_the_line(tmp_path, monkeypatch, end):
     lines = [">a>b >c", "AC", ">", ">d @e", "", " >", *["ACGTACGT"] * 10, ">f", "A"]
     text = end.join(lines)
     begins = [text.index(f"{end}{name}") + len(end) for name in (f">{end}", ">d", ">f")]
@@ -333,18 +297,8 @@ texts = st.one_of(
     any_letters=st.booleans(),
 )
 def test_pieces_give_what_the_whole_text_gives(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    threads: ReadingThreads,
-    parts: Parts,
-    text: str,
-    crlf: bool,
-    cut: int,
-    piece: int,
-    block: int,
-    chunk: int,
-    any_letters: bool,
-) -> None:
+    tmp_path, monkeypatch, threads, parts, text, crlf, cut, piece, block, chunk, any_letters
+):
     whole = text[: len(text) - cut]
     if crlf:
         whole = whole.replace("\r\n", "\n").replace("\n", "\r\n")

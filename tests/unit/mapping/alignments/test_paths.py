@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from mummergpu.viterbi.recurrence.operations import append_operation
 M, I, D, S = 0, 1, 2, 4  # noqa: E741
 
 
-def packed(operations: list[tuple[int, int]]) -> np.ndarray:
+def packed(operations):
     return np.array([length << 4 | kind for kind, length in operations], dtype=np.uint32)
 
 
@@ -23,9 +21,7 @@ def packed(operations: list[tuple[int, int]]) -> np.ndarray:
         ([(I, 1), (D, 1), (I, 1)], [(I, 1), (D, 1), (I, 1)]),
     ],
 )
-def test_operations_of_one_kind_are_joined(
-    operations: list[tuple[int, int]], expected: list[tuple[int, int]]
-) -> None:
+def test_operations_of_one_kind_are_joined(operations, expected):
     # What is before the CIGAR is of another read, and must not grow.
     cigars = packed([(M, 9)] + [(M, 0)] * 4)
     end = 1
@@ -49,9 +45,7 @@ def test_operations_of_one_kind_are_joined(
         (b"ACGTACGT", b"ACGTTTTACGT", [(M, 4), (D, 3), (M, 4)], 3),
     ],
 )
-def test_edits_are_counted_along_the_path(
-    read: bytes, reference: bytes, operations: list[tuple[int, int]], edits: int
-) -> None:
+def test_edits_are_counted_along_the_path(read, reference, operations, edits):
     codes, others = encode(b"T" + read), encode(b"GG" + reference)
     found = measure_path(codes, 1, others, 2, packed(operations), 0, len(operations))
     assert found == (2 + len(reference), edits)

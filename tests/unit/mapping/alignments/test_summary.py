@@ -1,24 +1,19 @@
 """What became of the reads: the counts of samtools, and sums over blocks."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 from functools import reduce
 from operator import add
-from pathlib import Path
 
 from helpers.alignment_tools import samtools
-from helpers.alignments import AlignedReads
 from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import rows_of, write_bam
 
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.summary import MAX_INSERT, empty_summary, summary_of
 
 
-def made_case(seed: int) -> tuple[Reference, AlignedReads]:
+def made_case(seed):
     made = random.Random(seed)
     reference = random_reference(made)
     case = random_alignments(made, reference, 300)
@@ -29,12 +24,12 @@ def made_case(seed: int) -> tuple[Reference, AlignedReads]:
     return reference, case
 
 
-def test_counts_are_those_of_samtools(tmp_path: Path) -> None:
+def test_counts_are_those_of_samtools(tmp_path):
     reference, case = made_case(3)
     write_bam(tmp_path / "x.bam", reference, [case])
     text = samtools("flagstat", tmp_path / "x.bam").decode()
 
-    def count(label: str) -> int:
+    def count(label):
         found = re.search(rf"^(\d+) \+ 0 {label}", text, re.MULTILINE)
         assert found is not None, label
         return int(found[1])
@@ -51,7 +46,7 @@ def test_counts_are_those_of_samtools(tmp_path: Path) -> None:
     assert found["supplementary"] == count("supplementary") > 0
 
 
-def test_distributions_are_those_of_the_rows(tmp_path: Path) -> None:
+def test_distributions_are_those_of_the_rows(tmp_path):
     reference, case = made_case(4)
     write_bam(tmp_path / "x.bam", reference, [case])
     rows = [row for row in rows_of(tmp_path / "x.bam") if not row.flag & 0x900]
@@ -69,7 +64,7 @@ def test_distributions_are_those_of_the_rows(tmp_path: Path) -> None:
     assert text["longer"] == len(sizes) - len(short) > 0
 
 
-def test_blocks_add_up() -> None:
+def test_blocks_add_up():
     _, case = made_case(5)
     names = [
         case.reads.names[begin:end].tobytes()
@@ -82,13 +77,13 @@ def test_blocks_add_up() -> None:
     assert json.loads(json.dumps(total.as_dict())) == total.as_dict()
 
 
-def test_no_reads_have_no_insert_size() -> None:
+def test_no_reads_have_no_insert_size():
     found = empty_summary().as_dict()
     assert found["reads"] == 0 and found["insert_size"]["mean"] is None
     assert found["insert_size"]["quartiles"] == [None, None, None]
 
 
-def test_a_quantile_is_the_size_that_enough_pairs_do_not_exceed() -> None:
+def test_a_quantile_is_the_size_that_enough_pairs_do_not_exceed():
     summary = empty_summary()
     for size, count in ((100, 1), (200, 2), (MAX_INSERT, 1)):
         summary.inserts[size] = count

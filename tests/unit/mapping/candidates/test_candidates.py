@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +15,7 @@ from mummergpu.viterbi.tiles.band import new_scratch
 LEAST = 8
 
 
-def changed(random: np.random.Generator, read: bytes) -> bytes:
+def changed(random, read):
     """A read with a few other letters, some of them unknown, and perhaps a gap."""
     letters = bytearray(read)
     for place in random.integers(0, len(letters), random.integers(0, 6)):
@@ -28,7 +26,7 @@ def changed(random: np.random.Generator, read: bytes) -> bytes:
     return bytes(letters)
 
 
-def case(seed: int) -> Mapped:
+def case(seed):
     """Reads from anywhere, also from beyond the ends of records, on both strands."""
     random = np.random.default_rng(seed)
     unit = random_bases(random, 60)
@@ -50,12 +48,12 @@ def case(seed: int) -> Mapped:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
+def test_each_diagonal_with_a_match_is_a_candidate(seed):
     mapped = case(seed)
     table = mapped.candidates()
     starts = mapped.reference.record_starts
     for read in range(mapped.block.query_count):
-        seeds: dict[tuple[int, int], tuple[int, int]] = {}
+        seeds = {}
         for strand in range(2):
             for begin, at, length in mapped.matches(read, strand):
                 best = seeds.setdefault((strand, at - begin), (begin, length))
@@ -78,7 +76,7 @@ def test_each_diagonal_with_a_match_is_a_candidate(seed: int) -> None:
 
 @pytest.mark.parametrize("by_windows", [False, True])
 @pytest.mark.parametrize("seed", range(12))
-def test_scores_without_gaps_and_with_them(seed: int, by_windows: bool) -> None:
+def test_scores_without_gaps_and_with_them(seed, by_windows):
     mapped = replace(case(seed), by_windows=by_windows)
     table = mapped.candidates()
     numbers, costs = table.numbers, mapped.costs

@@ -1,7 +1,5 @@
 """Seeds sorted by key, few and many."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ MOST = 5000
 
 @pytest.mark.parametrize("count", [0, 1, 2, FEW_ROWS, FEW_ROWS + 1, 300, MOST])
 @pytest.mark.parametrize("bits", [1, 7, 16, 62])
-def test_rows_are_sorted_by_key_and_then_by_value(count: int, bits: int) -> None:
+def test_rows_are_sorted_by_key_and_then_by_value(count, bits):
     """Digits that all keys share are left out; an odd and an even number of them is sorted."""
     generator = np.random.default_rng(count + bits)
     room = new_sort_room(MOST)

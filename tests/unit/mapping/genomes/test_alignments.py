@@ -1,7 +1,5 @@
 """Alignments of small genomes: their scores, their operations, and what they cover."""
 
-from __future__ import annotations
-
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -22,14 +20,11 @@ from mummergpu.mapping.genomes.options import (
     costs_of_gaps,
 )
 from mummergpu.sequence.codes import MARGIN, with_margins
-from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.whole.whole_matrix import align_whole, new_matrix
 
 
-def check_rows(
-    found: GenomeAlignments, reference: list[str], queries: list[str], costs: Costs = NUCMER_COSTS
-) -> None:
+def check_rows(found, reference, queries, costs=NUCMER_COSTS):
     """Recompute all that is said of each alignment from the bases."""
     for row in range(found.count):
         query, target = sides_of(found, row, reference, queries)
@@ -56,9 +51,7 @@ def check_rows(
         assert found.scores[row] == score_of(operations, query.tolist(), target.tolist(), costs)
 
 
-def check_whole_matrix(
-    found: GenomeAlignments, reference: list[str], queries: list[str], costs: Costs = NUCMER_COSTS
-) -> None:
+def check_whole_matrix(found, reference, queries, costs=NUCMER_COSTS):
     """No path between the ends of an alignment has a higher score."""
     operations = np.empty(10_000, dtype=np.uint32)
     for row in range(found.count):
@@ -72,7 +65,7 @@ def check_whole_matrix(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
+def test_the_tiles_have_the_score_of_the_whole_matrix(seed):
     some = random.Random(seed)
     reference = [random_bases(some, 1500), random_bases(some, 2500)]
     queries = [
@@ -87,7 +80,7 @@ def test_the_tiles_have_the_score_of_the_whole_matrix(seed: int) -> None:
 
 
 @pytest.mark.parametrize("gap_open, gap_extend", [(16, 2), (0, 9)])
-def test_gaps_may_cost_something_else(gap_open: int, gap_extend: int) -> None:
+def test_gaps_may_cost_something_else(gap_open, gap_extend):
     some = random.Random(gap_open)
     costs = costs_of_gaps(gap_open, gap_extend)
     reference = [random_bases(some, 2500)]
@@ -104,7 +97,7 @@ def test_gaps_may_cost_something_else(gap_open: int, gap_extend: int) -> None:
 
 
 @pytest.mark.parametrize("formats, usual", [((), (3, 7)), (("paf",), (3, 7)), (("vcf",), (16, 1))])
-def test_usual_penalties_of_gaps(formats: tuple[str, ...], usual: tuple[int, int]) -> None:
+def test_usual_penalties_of_gaps(formats, usual):
     for more, expected in (((), usual), (("vcf",), (16, 1)), (("delta", "vcf"), (3, 7))):
         costs = costs_of_gaps(None, None, (*formats, *more))
         assert (costs.insertion_open, costs.insertion_extend) == expected
@@ -114,7 +107,7 @@ def test_usual_penalties_of_gaps(formats: tuple[str, ...], usual: tuple[int, int
 
 
 @pytest.mark.parametrize("differences", [0.01, 0.05, 0.1])
-def test_a_changed_copy_aligns_from_end_to_end(differences: float) -> None:
+def test_a_changed_copy_aligns_from_end_to_end(differences):
     some = random.Random(5)
     reference = random_bases(some, 20_000)
     copy = changed(reference, some, differences, differences / 10)
@@ -127,7 +120,7 @@ def test_a_changed_copy_aligns_from_end_to_end(differences: float) -> None:
         check_rows(found, [reference], [query])
 
 
-def test_both_strands_mirror_each_other() -> None:
+def test_both_strands_mirror_each_other():
     some = random.Random(11)
     reference = random_bases(some, 30_000)
     moved = reference[:9000] + reference[15_000:] + reference[9000:15_000]
@@ -141,7 +134,7 @@ def test_both_strands_mirror_each_other() -> None:
     assert forward.strands.tolist().count(0) == mirrored.strands.tolist().count(1) == 3
 
 
-def test_an_inversion_is_an_alignment_of_its_own() -> None:
+def test_an_inversion_is_an_alignment_of_its_own():
     some = random.Random(3)
     reference = random_bases(some, 9000)
     query = reference[:3000] + reverse_complement(reference[3000:6000]) + reference[6000:]
@@ -151,7 +144,7 @@ def test_an_inversion_is_an_alignment_of_its_own() -> None:
     assert found.errors.sum() <= 3
 
 
-def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not() -> None:
+def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not():
     some = random.Random(4)
     left, right = random_bases(some, 2000), random_bases(some, 2000)
     short = align([left + right], [left + random_bases(some, 30) + right])
@@ -161,7 +154,7 @@ def test_a_long_insertion_parts_an_alignment_and_a_short_one_does_not() -> None:
 
 
 @pytest.mark.parametrize("direction", [1, -1])
-def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction: int) -> None:
+def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction):
     some = random.Random(14)
     left, right = random_bases(some, 2000), random_bases(some, 2000)
     for size, count in ((85, 1), (86, 2)):
@@ -173,7 +166,7 @@ def test_a_gap_joins_what_a_break_of_matches_makes_up_for(direction: int) -> Non
 
 
 @pytest.mark.parametrize("shared", [1, 3, 12])
-def test_a_gap_with_repeated_ends_parts_nothing(shared: int) -> None:
+def test_a_gap_with_repeated_ends_parts_nothing(shared):
     # The matches on both sides of the gap overlap in the query.
     some = random.Random(shared)
     left, right = random_bases(some, 400), random_bases(some, 400)
@@ -187,7 +180,7 @@ def test_a_gap_with_repeated_ends_parts_nothing(shared: int) -> None:
         check_whole_matrix(found, texts[:1], texts[1:])
 
 
-def test_alignments_that_part_do_not_overlap() -> None:
+def test_alignments_that_part_do_not_overlap():
     some = random.Random(15)
     for shared in (1, 8, 30):
         left, right = random_bases(some, 1000), random_bases(some, 1000)
@@ -200,7 +193,7 @@ def test_alignments_that_part_do_not_overlap() -> None:
         assert found.query_ends[second] == 2000
 
 
-def with_two_gaps(text: str) -> str:
+def with_two_gaps(text):
     """Both are too long for an extension, which does not know what follows."""
     return text[:20] + text[68:-68] + text[-20:]
 
@@ -208,7 +201,7 @@ def with_two_gaps(text: str) -> str:
 @pytest.mark.parametrize(
     "size, differences", [(600, 0.0), (1400, 0.03), (2400, 0.03), (7000, 0.02)]
 )
-def test_what_is_not_unique_joins_its_neighbours(size: int, differences: float) -> None:
+def test_what_is_not_unique_joins_its_neighbours(size, differences):
     some = random.Random(size)
     left, right, repeat = random_bases(some, 300), random_bases(some, 300), random_bases(some, size)
     reference = [left + repeat + right, repeat]
@@ -225,7 +218,7 @@ def test_what_is_not_unique_joins_its_neighbours(size: int, differences: float) 
         check_whole_matrix(found, reference, queries)
 
 
-def test_no_alignment_goes_along_another_one_after_a_long_repeat() -> None:
+def test_no_alignment_goes_along_another_one_after_a_long_repeat():
     # Nothing anchors 12,000 bases: the next cluster is farther away than nucmer looks for it. The
     # gaps end extensions, and do not part what lies before and behind them.
     some = random.Random(17)
@@ -239,7 +232,7 @@ def test_no_alignment_goes_along_another_one_after_a_long_repeat() -> None:
     check_rows(found, reference, queries)
 
 
-def test_a_bad_stretch_breaks_an_alignment_at_the_break_length() -> None:
+def test_a_bad_stretch_breaks_an_alignment_at_the_break_length():
     some = random.Random(6)
     left, right = (random_bases(some, 1000) for _ in range(2))
     for size, count in ((60, 1), (600, 2)):
@@ -251,7 +244,7 @@ def test_a_bad_stretch_breaks_an_alignment_at_the_break_length() -> None:
     assert align([reference], [query], patient).count == 1
 
 
-def test_without_extension_alignments_end_with_their_clusters() -> None:
+def test_without_extension_alignments_end_with_their_clusters():
     some = random.Random(7)
     reference = random_bases(some, 3000)
     query = changed(reference, some, 0.08)
@@ -264,7 +257,7 @@ def test_without_extension_alignments_end_with_their_clusters() -> None:
     ).sum()
 
 
-def test_breaks_match_nothing() -> None:
+def test_breaks_match_nothing():
     some = random.Random(8)
     left, right = random_bases(some, 500), random_bases(some, 500)
     found = align([left + "N" * 20 + right], [left + "N" * 20 + right])
@@ -272,7 +265,7 @@ def test_breaks_match_nothing() -> None:
     assert found.mismatches.tolist() == [20]
 
 
-def test_threads_do_not_change_the_result() -> None:
+def test_threads_do_not_change_the_result():
     some = random.Random(9)
     unit = random_bases(some, 700)
     parts = [random_bases(some, 3000) + changed(unit, some, 0.02) for _ in range(4)]
@@ -290,7 +283,7 @@ def test_threads_do_not_change_the_result() -> None:
     check_rows(alone, reference, queries)
 
 
-def test_alignments_inside_others_are_dropped() -> None:
+def test_alignments_inside_others_are_dropped():
     some = random.Random(10)
     unit = random_bases(some, 400)
     reference = (
@@ -309,7 +302,7 @@ def test_alignments_inside_others_are_dropped() -> None:
                 assert not inside
 
 
-def test_nothing_in_common_makes_no_alignment() -> None:
+def test_nothing_in_common_makes_no_alignment():
     some = random.Random(12)
     assert align([random_bases(some, 500)], [random_bases(some, 500)]).count == 0
     few = GenomeOptions(ClusterOptions(min_bases=1000))

@@ -1,13 +1,11 @@
 """Which clusters become one alignment, once it is known what each may go on with."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from mummergpu.mapping.genomes.chaining import NO_TARGET, LinkedAnchors, Targets, link_clusters
+from mummergpu.mapping.genomes.chaining import NO_TARGET, Targets, link_clusters
 from mummergpu.mapping.genomes.clusters import Clusters
 from mummergpu.mapping.genomes.columns import Anchors, Bounds
 
@@ -20,7 +18,7 @@ Target = tuple[int, int, int, bool]
 whether an extension reaches it."""
 
 
-def linked(starts: list[tuple[int, int]], targets: dict[int, Target]) -> LinkedAnchors:
+def linked(starts, targets):
     """Clusters of two anchors each, the second one 100 bases behind the first."""
     count = len(starts)
     places = [(query + 100 * n, other + 100 * n) for query, other in starts for n in range(2)]
@@ -40,7 +38,7 @@ def linked(starts: list[tuple[int, int]], targets: dict[int, Target]) -> LinkedA
     return link_clusters(clusters, bounds, made, BREAK)
 
 
-def paths(found: LinkedAnchors) -> list[list[int]]:
+def paths(found):
     """The starts in the query of the anchors of each alignment."""
     ends = found.offsets.tolist()
     starts = found.anchors.query_starts.tolist()
@@ -68,9 +66,7 @@ FAR = [(0, 0), (1000, 5000), (2000, 9000)]
         ({0: (2, 0, 9, True), 1: (2, 0, 8, False)}, [[0, 100, 2000, 2100], [1000, 1100]]),
     ],
 )
-def test_clusters_are_linked_to_those_that_reach_them(
-    targets: dict[int, Target], expected: list[list[int]]
-) -> None:
+def test_clusters_are_linked_to_those_that_reach_them(targets, expected):
     found = linked(FAR, targets)
     assert paths(found) == expected
     assert found.groups.tolist() == [0] * len(expected)
@@ -81,9 +77,7 @@ def test_clusters_are_linked_to_those_that_reach_them(
 @pytest.mark.parametrize(
     ("shift", "bounded"), [(0, True), (BREAK, True), (BREAK + 1, False), (-BREAK - 1, False)]
 )
-def test_alignments_near_one_diagonal_do_not_extend_into_each_other(
-    shift: int, bounded: bool
-) -> None:
+def test_alignments_near_one_diagonal_do_not_extend_into_each_other(shift, bounded):
     found = linked([(0, 0), (1000, 1000 + shift)], {0: (1, 0, 9, False)})
     ends = found.bounds.query_ends.tolist(), found.bounds.reference_ends.tolist()
     begins = found.bounds.query_begins.tolist(), found.bounds.reference_begins.tolist()

@@ -1,7 +1,5 @@
 """Alignments with circular records go on behind the last base at the first one."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -10,7 +8,6 @@ from helpers.genomes import align, changed, sides_of
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.errors import OptionError
-from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import GenomeOptions
 
 ALL = GenomeOptions(circular=["all"])
@@ -18,13 +15,13 @@ MADE = random.Random(6)
 GENOME = random_bases(MADE, 6000)
 
 
-def places(found: GenomeAlignments) -> list[tuple[int, int, int, int]]:
+def places(found):
     """Where alignments lie in the query and in the reference."""
     columns = found.query_starts, found.query_ends, found.reference_starts, found.reference_ends
     return sorted(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def check_edits(found: GenomeAlignments, reference: list[str], queries: list[str]) -> None:
+def check_edits(found, reference, queries):
     """The operations make the query of the reference with the differences that are counted."""
     for row in range(found.count):
         query, bases = sides_of(found, row, reference, queries)
@@ -46,7 +43,7 @@ def check_edits(found: GenomeAlignments, reference: list[str], queries: list[str
 @pytest.mark.parametrize("shift", [9, 40, 2500, 5970])
 @pytest.mark.parametrize("is_reverse", [False, True])
 @pytest.mark.parametrize("simplify", [True, False])
-def test_a_rotation_is_two_pieces(shift: int, is_reverse: bool, simplify: bool) -> None:
+def test_a_rotation_is_two_pieces(shift, is_reverse, simplify):
     """Also if a piece is shorter than a match, and there are differences near the origin."""
     rotated = GENOME[shift:] + GENOME[:shift]
     origin = 6000 - shift
@@ -65,7 +62,7 @@ def test_a_rotation_is_two_pieces(shift: int, is_reverse: bool, simplify: bool) 
         check_edits(found, [GENOME], [turned])
 
 
-def test_gaps_at_the_origin_belong_to_no_piece() -> None:
+def test_gaps_at_the_origin_belong_to_no_piece():
     for query, expected in (
         (GENOME[3000:] + "ACGTTGCA" + GENOME[:3000], [(0, 3000), (3008, 6008)]),
         (GENOME[3000:-4] + GENOME[5:3000], [(0, 2996), (2996, 5991)]),
@@ -81,13 +78,13 @@ def test_gaps_at_the_origin_belong_to_no_piece() -> None:
         check_edits(found, [GENOME], [query])
 
 
-def test_queries_of_more_than_a_round() -> None:
+def test_queries_of_more_than_a_round():
     query = GENOME[4000:] + GENOME + GENOME[:1000]
     found = align([GENOME], [query], ALL)
     assert places(found) == [(0, 2000, 4000, 6000), (2000, 8000, 0, 6000), (8000, 9000, 0, 1000)]
 
 
-def test_what_does_not_cross_an_origin_stays() -> None:
+def test_what_does_not_cross_an_origin_stays():
     """Linear records, and contigs of circular ones, have the rows that they have without."""
     made = random.Random(7)
     others = [random_bases(made, 3000) for _ in range(2)]
@@ -109,6 +106,6 @@ def test_what_does_not_cross_an_origin_stays() -> None:
     assert len(places(align(reference, [rotated[:2010]], ALL))) == 2
 
 
-def test_a_name_that_the_reference_lacks_is_refused() -> None:
+def test_a_name_that_the_reference_lacks_is_refused():
     with pytest.raises(OptionError, match="no record named 'x'"):
         align([GENOME], [GENOME], GenomeOptions(circular=["x"]))

@@ -1,21 +1,19 @@
 """Clusters against the rule in plain Python: every chain of a set is tried."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 
-from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.clusters import find_clusters
 from mummergpu.mapping.genomes.columns import Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 
 Match = tuple[int, int, int]
 
 
-def clusters_of(groups: list[list[Match]], options: ClusterOptions) -> Clusters:
+def clusters_of(groups, options):
     """Find the clusters of matches: where each begins in query and reference, and its length."""
     offsets = np.cumsum([0, *map(len, groups)])
     rows = [match for group in groups for match in sorted(group)]
@@ -23,7 +21,7 @@ def clusters_of(groups: list[list[Match]], options: ClusterOptions) -> Clusters:
     return find_clusters(offsets, Anchors(columns[0], columns[1], columns[2]), options)
 
 
-def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
+def listed(found):
     anchors = list(zip(*(column.tolist() for column in found.anchors), strict=True))
     ends = found.offsets.tolist()
     return [
@@ -31,11 +29,11 @@ def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
     ]
 
 
-def overlap(one: Match, other: Match) -> int:
+def overlap(one, other):
     return max(0, one[0] + one[2] - other[0], one[1] + one[2] - other[1])
 
 
-def best_score(matches: list[Match]) -> int:
+def best_score(matches):
     """The best score of all chains of some matches."""
     best = 0
     for size in range(1, len(matches) + 1):
@@ -51,17 +49,17 @@ def best_score(matches: list[Match]) -> int:
     return best
 
 
-def chain_score(chain: list[Match]) -> int:
+def chain_score(chain):
     """The score of a cluster, whose anchors do not overlap."""
     bent = sum(abs((one[0] - one[1]) - (other[0] - other[1])) for one, other in pairwise(chain))
     return sum(match[2] for match in chain) - bent
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_best_chain_of_a_set_is_a_cluster(seed: int) -> None:
+def test_the_best_chain_of_a_set_is_a_cluster(seed):
     some = random.Random(seed)
     options = ClusterOptions(20, 10_000, 10_000, 0.0)
-    matches: set[tuple[int, int]] = set()
+    matches = set()
     while len(matches) < 9:
         start = some.randrange(400)
         matches.add((start, start + some.choice((0, 0, 3, -7, 25))))
@@ -77,7 +75,7 @@ def test_the_best_chain_of_a_set_is_a_cluster(seed: int) -> None:
             assert overlap(one, other) == 0
 
 
-def test_a_gap_or_another_diagonal_ends_a_cluster() -> None:
+def test_a_gap_or_another_diagonal_ends_a_cluster():
     near = [(0, 1000, 70), (150, 1150, 70)]
     far = [(320, 1320, 70)]
     bent = [(480, 1500, 70)]
@@ -89,19 +87,19 @@ def test_a_gap_or_another_diagonal_ends_a_cluster() -> None:
     assert listed(clusters_of([near + far + bent], wider)) == [(0, near + far + bent)]
 
 
-def test_the_share_of_the_gap_counts_if_it_is_larger() -> None:
+def test_the_share_of_the_gap_counts_if_it_is_larger():
     group = [(0, 0, 70), (150, 159, 70)]
     assert len(listed(clusters_of([group], ClusterOptions()))) == 1
     assert len(listed(clusters_of([group], ClusterOptions(diagonal_factor=0.1)))) == 2
 
 
-def test_small_clusters_are_dropped_and_overlaps_cut_off() -> None:
+def test_small_clusters_are_dropped_and_overlaps_cut_off():
     group = [(0, 0, 40), (30, 33, 40), (400, 400, 64), (600, 600, 65)]
     found = listed(clusters_of([group], ClusterOptions()))
     assert found == [(0, [(0, 0, 40), (40, 43, 30)]), (0, [(600, 600, 65)])]
 
 
-def test_groups_stay_apart() -> None:
+def test_groups_stay_apart():
     match = (5, 7, 40)
     after = (50, 52, 40)
     assert listed(clusters_of([[match], [after]], ClusterOptions())) == []
@@ -109,7 +107,7 @@ def test_groups_stay_apart() -> None:
     assert found == [(0, [match, after]), (2, [match, after])]
 
 
-def test_what_is_left_over_is_joined_again() -> None:
+def test_what_is_left_over_is_joined_again():
     """Two chains side by side, in one set: both are clusters."""
     one = [(step * 100, step * 100, 60) for step in range(5)]
     other = [(step * 100 + 5, step * 100 + 30, 50) for step in range(5)]
@@ -117,12 +115,12 @@ def test_what_is_left_over_is_joined_again() -> None:
     assert sorted(found) == sorted([(0, one), (0, other)])
 
 
-def test_the_inside_of_a_repeat_is_dropped() -> None:
+def test_the_inside_of_a_repeat_is_dropped():
     """27 units against 20: only the first and the last match say something."""
     matches = [(unit, 0, 200) for unit in range(0, 70, 10)]
     found = listed(clusters_of([matches], ClusterOptions()))
     assert found == [(0, [(0, 0, 200)]), (0, [(60, 0, 200)])]
 
 
-def test_no_matches_make_no_clusters() -> None:
+def test_no_matches_make_no_clusters():
     assert clusters_of([], ClusterOptions()).groups.size == 0

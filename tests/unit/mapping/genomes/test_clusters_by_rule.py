@@ -1,19 +1,15 @@
 """Clusters against the rule, step by step: every match is compared with every other one."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from helpers.loops import each
 
 from mummergpu.mapping.genomes import clusters
-from mummergpu.mapping.genomes.clusters import Clusters, find_clusters
+from mummergpu.mapping.genomes.clusters import find_clusters
 from mummergpu.mapping.genomes.columns import Anchors
 from mummergpu.mapping.genomes.options import ClusterOptions
 
@@ -31,7 +27,7 @@ OPTIONS = (
 )
 
 
-def without_inner(group: list[Match]) -> list[Match]:
+def without_inner(group):
     """Drop the matches that lie among copies of a unit and begin where another one does."""
     dropped, doubted = [False] * len(group), [False] * len(group)
     for one, (query, reference, length) in enumerate(group):
@@ -62,16 +58,16 @@ def without_inner(group: list[Match]) -> list[Match]:
     return [match for match, is_dropped in zip(group, dropped, strict=True) if not is_dropped]
 
 
-def are_joined(one: Match, other: Match, options: ClusterOptions) -> bool:
+def are_joined(one, other, options):
     gap = other[0] - one[0] - one[2]
     difference = abs((one[0] - one[1]) - (other[0] - other[1]))
     share = round(options.diagonal_factor * 1_000_000) * gap // 1_000_000
     return gap <= options.max_gap and difference <= max(options.diagonal_difference, share)
 
 
-def sets_of(group: list[Match], options: ClusterOptions) -> list[list[Match]]:
+def sets_of(group, options):
     """Join all matches that are close to each other, directly or by others."""
-    sets: list[list[int]] = []
+    sets = []
     for number, match in enumerate(group):
         near = [one for one in sets if any(are_joined(group[n], match, options) for n in one)]
         sets = [one for one in sets if one not in near]
@@ -79,10 +75,10 @@ def sets_of(group: list[Match], options: ClusterOptions) -> list[list[Match]]:
     return [[group[n] for n in one] for one in sorted(sets)]
 
 
-def best_chain(members: list[Match]) -> list[int]:
+def best_chain(members):
     """Return the indexes of the chain with the best score, the first one that ends with it."""
-    scores: list[int] = []
-    before: list[int | None] = []
+    scores = []
+    before = []
     for number, (query, reference, length) in enumerate(members):
         score, source = length, None
         for other in range(number - 1, -1, -1):
@@ -104,7 +100,7 @@ def best_chain(members: list[Match]) -> list[int]:
     return chain
 
 
-def without_overlaps(chain: list[Match]) -> list[Match]:
+def without_overlaps(chain):
     anchors = chain[:1]
     for (query, reference, length), (begin, other_begin, size) in pairwise(chain):
         cut = max(0, query + length - begin, reference + length - other_begin)
@@ -112,12 +108,12 @@ def without_overlaps(chain: list[Match]) -> list[Match]:
     return anchors
 
 
-def clusters_by_rule(group: list[Match], options: ClusterOptions) -> list[list[Match]]:
+def clusters_by_rule(group, options):
     """Return the clusters of a group, in the order of `Clusters`."""
-    found: list[list[Match]] = []
+    found = []
     left = without_inner(group)
     while left:
-        rest: list[Match] = []
+        rest = []
         for members in sets_of(left, options):
             if sum(match[2] for match in members) < options.min_bases:
                 continue
@@ -130,7 +126,7 @@ def clusters_by_rule(group: list[Match], options: ClusterOptions) -> list[list[M
     return sorted(found, key=lambda anchors: (anchors[0][1], anchors[0][0]))
 
 
-def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
+def listed(found):
     anchors = list(zip(*(column.tolist() for column in found.anchors), strict=True))
     ends = found.offsets.tolist()
     return [
@@ -138,14 +134,14 @@ def listed(found: Clusters) -> list[tuple[int, list[Match]]]:
     ]
 
 
-def columns_of(groups: list[list[Match]]) -> tuple[Any, Anchors]:
+def columns_of(groups):
     rows = np.array([match for group in groups for match in group], dtype=np.int64).reshape(-1, 3)
     return np.cumsum([0, *map(len, groups)]), Anchors._make(rows[:, n].copy() for n in range(3))
 
 
-def common_matches(query: str, reference: str, least: int) -> list[Match]:
+def common_matches(query, reference, least):
     """Return all maximal matches of two texts, from the ends of each diagonal."""
-    found: list[Match] = []
+    found = []
     for diagonal in range(1 - len(reference), len(query)):
         length = 0
         start = max(0, diagonal)
@@ -160,7 +156,7 @@ def common_matches(query: str, reference: str, least: int) -> list[Match]:
     return sorted(found)
 
 
-def repeats(some: random.Random) -> str:
+def repeats(some):
     """Return a text of copies of a few units, some of them short, with errors and other bases."""
     score_fixed = ["".join(some.choices("ACGT", k=some.choice((1, 2, 3, 7, 31)))) for _ in range(3)]
     text = ""
@@ -171,7 +167,7 @@ def repeats(some: random.Random) -> str:
     return "".join(some.choice("ACGT") if some.random() < 0.02 else base for base in text)
 
 
-def check(groups: list[list[Match]], options: ClusterOptions, map_function: Any = map) -> int:
+def check(groups, options, map_function=map):
     """Compare the clusters of groups with those by the rule; return how many there are."""
     offsets, matches = columns_of(groups)
     expected = [
@@ -184,7 +180,7 @@ def check(groups: list[list[Match]], options: ClusterOptions, map_function: Any 
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_the_matches_of_repeats_are_clustered_by_the_rule(options: ClusterOptions) -> None:
+def test_the_matches_of_repeats_are_clustered_by_the_rule(options):
     found = 0
     for seed in range(12):
         some = random.Random(seed)
@@ -195,7 +191,7 @@ def test_the_matches_of_repeats_are_clustered_by_the_rule(options: ClusterOption
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_any_matches_are_clustered_by_the_rule(options: ClusterOptions) -> None:
+def test_any_matches_are_clustered_by_the_rule(options):
     """Also those that no two texts have: several on a diagonal overlap, or are the same."""
     for seed in range(40):
         some = random.Random(seed)
@@ -213,18 +209,16 @@ def test_any_matches_are_clustered_by_the_rule(options: ClusterOptions) -> None:
 
 
 @each("threads", (2, 3))
-def test_clusters_do_not_depend_on_threads_and_tasks(
-    threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clusters_do_not_depend_on_threads_and_tasks(threads, monkeypatch):
     monkeypatch.setattr(clusters, "_MATCHES_OF_TASK", 7)
     some = random.Random(threads)
     groups = [common_matches(repeats(some), repeats(some), 8)[: n * n] for n in range(12)]
     with ThreadPoolExecutor(threads) as executor:
-        map_function: Callable[..., Iterable[Any]] = executor.map
+        map_function = executor.map
         assert check(groups, ClusterOptions(min_bases=20), map_function) > 0
 
 
-def test_far_diagonals_that_share_a_list_are_not_joined() -> None:
+def test_far_diagonals_that_share_a_list_are_not_joined():
     some = random.Random(1)
     steps = [(some.randrange(300), 1000 * n, some.randrange(20, 40)) for n in range(1500)]
     group = sorted([*steps, *((query + 45, start + 47, 30) for query, start, _ in steps[::3])])

@@ -1,7 +1,5 @@
 """Mapping qualities of alignments of genomes: the words of a reference, and what copies do."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +16,7 @@ from mummergpu.mapping.genomes import mapping_quality as module
 from mummergpu.mapping.genomes.mapping_quality import WORD_BASES, MappingQualities, find_words
 
 
-def test_words_are_unique_on_both_strands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_are_unique_on_both_strands(monkeypatch):
     made = random.Random(4)
     text = bytes(made.choices(b"ACGT", k=3000))
     part = text[500:900]
@@ -33,7 +31,7 @@ def test_words_are_unique_on_both_strands(monkeypatch: pytest.MonkeyPatch) -> No
     joined = b"N".join([text + b"N" + part, text[1500:1900].translate(COMPLEMENT)[::-1]])
     joined += b"NACGTN" + b"A" * 100
 
-    def word_at(place: int) -> bytes:
+    def word_at(place):
         word = joined[place : place + WORD_BASES]
         return min(word, word.translate(COMPLEMENT)[::-1])
 
@@ -55,12 +53,12 @@ def test_words_are_unique_on_both_strands(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("text", [b"A", b"ACGT" * 5, b"ACGT" * 6])
-def test_references_of_hardly_a_word(text: bytes) -> None:
+def test_references_of_hardly_a_word(text):
     places, unique_before = find_words(named_records([(b"r", text)]))
     assert places.size <= 1 and unique_before.size == places.size + 1
 
 
-def qualities_of(reference: list[str], query: str) -> list[tuple[int, int]]:
+def qualities_of(reference, query):
     """The record and the quality of each alignment of a query."""
     columns = align(reference, [query])
     qualities = MappingQualities(reference_of(reference)).of(columns)
@@ -68,7 +66,7 @@ def qualities_of(reference: list[str], query: str) -> list[tuple[int, int]]:
 
 
 @each("seed", range(5))
-def test_qualities_tell_of_copies(seed: int) -> None:
+def test_qualities_tell_of_copies(seed):
     some = random.Random(seed)
     repeat, *flanks = random_bases(some, 3000), random_bases(some, 2000), random_bases(some, 2000)
     near, far = changed(repeat, some, 0.002, 0), changed(repeat, some, 0.2, 0)
@@ -87,7 +85,7 @@ def test_qualities_tell_of_copies(seed: int) -> None:
     assert set(found.values()) <= {0, 60}
 
 
-def test_the_more_differences_the_less_certain() -> None:
+def test_the_more_differences_the_less_certain():
     some = random.Random(3)
     repeat = random_bases(some, 4000)
     copy = changed(repeat, some, 0.01, 0)
@@ -100,7 +98,7 @@ def test_the_more_differences_the_less_certain() -> None:
     assert qualities[0] > qualities[2]
 
 
-def test_nothing_has_no_qualities() -> None:
+def test_nothing_has_no_qualities():
     reference = [random_bases(random.Random(1), 500)]
     columns = align(reference, [random_bases(random.Random(2), 500)])
     assert MappingQualities(reference_of(reference)).of(columns).size == 0

@@ -1,7 +1,5 @@
 """The best cover of a sequence against all choices of alignments, in plain Python."""
 
-from __future__ import annotations
-
 import random
 from itertools import combinations, pairwise
 
@@ -13,7 +11,7 @@ from mummergpu.mapping.genomes.overlaps import MAX_OVERLAP, best_cover, map_one_
 Row = tuple[int, int, float]
 
 
-def score_of(rows: tuple[Row, ...]) -> float:
+def score_of(rows):
     """What a choice of alignments scores, in the order of their begins; -1 if it is not allowed."""
     score = (rows[0][1] - rows[0][0]) * rows[0][2] ** 2
     for one, other in pairwise(rows):
@@ -26,9 +24,9 @@ def score_of(rows: tuple[Row, ...]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_no_choice_covers_more(seed: int) -> None:
+def test_no_choice_covers_more(seed):
     some = random.Random(seed)
-    rows: list[Row] = []
+    rows = []
     for _ in range(8):
         begin = some.randrange(300)
         rows.append((begin, begin + some.randrange(20, 150), some.uniform(0.7, 1.0)))
@@ -40,20 +38,20 @@ def test_no_choice_covers_more(seed: int) -> None:
     assert score_of(chosen) == pytest.approx(best)
 
 
-def test_sequences_are_covered_apart() -> None:
+def test_sequences_are_covered_apart():
     sequences = np.array([1, 0, 1])
     begins, ends = np.array([0, 0, 0]), np.array([100, 100, 90])
     taken = best_cover(sequences, begins, ends, np.array([0.9, 0.9, 0.9]))
     assert taken.tolist() == [True, True, False]
 
 
-def test_both_sides_must_be_best() -> None:
+def test_both_sides_must_be_best():
     one, other = np.array([0, 0]), np.array([0, 1])
     places = (np.array([0, 0]), np.array([100, 100]))
     taken = map_one_to_one((one, *places), (other, *places), np.array([0.9, 0.95]))
     assert taken.tolist() == [False, True]
 
 
-def test_nothing_is_taken_of_nothing() -> None:
+def test_nothing_is_taken_of_nothing():
     nothing = np.zeros(0, dtype=np.int64)
     assert best_cover(nothing, nothing, nothing, np.zeros(0)).size == 0

@@ -1,7 +1,5 @@
 """Which alignments of a query compete, against the rule in plain Python."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -13,9 +11,9 @@ Row = tuple[int, int, int, int]
 """The query, the begin, the end and the score."""
 
 
-def plain_rivals(rows: list[Row]) -> list[int]:
+def plain_rivals(rows):
     found = list(range(len(rows)))
-    kept: list[int] = []
+    kept = []
     for number in sorted(found, key=lambda number: (-rows[number][3], number)):
         query, begin, end, _ = rows[number]
         for better in kept:
@@ -30,10 +28,10 @@ def plain_rivals(rows: list[Row]) -> list[int]:
 
 
 @each("seed", range(200))
-def test_rivals_are_those_of_the_rule(seed: int) -> None:
+def test_rivals_are_those_of_the_rule(seed):
     some = random.Random(seed)
     longest = some.choice([3, 30, 300])
-    rows: list[Row] = []
+    rows = []
     for query in range(3):
         for _ in range(some.randrange(30)):
             begin = some.randrange(300)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from math import log10
 
 import numpy as np
@@ -12,14 +10,12 @@ from mummergpu.mapping.candidates.candidates import (
     DEAD,
     FARTHEST,
     UNIT,
-    Candidates,
     likelihoods_of_scores,
     quality_thresholds,
 )
 from mummergpu.mapping.options import InsertSizes, Limits
 from mummergpu.mapping.placing.choice import (
     MIN_SCORE_OF_MATE,
-    Choices,
     Names,
     PlacingRoom,
     map_templates,
@@ -47,7 +43,7 @@ MIN_SCORE = 30
 SIZES = InsertSizes(160.0, 12.0, 110, 215)
 
 
-def kin(worse: list[int]) -> float:
+def kin(worse):
     """How many copies of a family placements are that are so many units worse than the best."""
     return sum(
         2 ** (-(max(0, score_fixed) // 4) / 32) for score_fixed in worse if score_fixed <= FARTHEST
@@ -57,7 +53,7 @@ def kin(worse: list[int]) -> float:
 class Enumeration:
     """All placements of one template from a table of candidates, in plain Python."""
 
-    def __init__(self, table: Candidates, mates: int, sizes: PairSizes) -> None:
+    def __init__(self, table, mates, sizes):
         self.table, self.sizes, self.mates = table, sizes, mates
         self.numbers = table.numbers.astype(int)
         self.alive = [
@@ -69,11 +65,11 @@ class Enumeration:
             [row for row in rows if self.reported(row) >= least] for rows in self.alive
         ]
 
-    def _rows(self, mate: int) -> range:
+    def _rows(self, mate):
         first = int(self.table.offsets[mate])
         return range(first, first + int(self.table.counts[mate]))
 
-    def reported(self, row: int) -> int:
+    def reported(self, row):
         numbers = self.numbers[row]
         behind = (
             numbers[column.SEED_BEGIN]
@@ -85,10 +81,10 @@ class Enumeration:
         )
         return int(numbers[column.SCORE]) - 5 * ends
 
-    def score_fixed(self, row: int) -> int:
+    def score_fixed(self, row):
         return int(self.numbers[row, column.SCORE] * UNIT + self.numbers[row, column.CREDIT])
 
-    def proper_units(self, row: int, other: int) -> int | None:
+    def proper_units(self, row, other):
         """The joint score of a proper pair, if the two form one."""
         one, two = self.numbers[row], self.numbers[other]
         if one[column.STRAND] == two[column.STRAND] or one[column.RECORD] != two[column.RECORD]:
@@ -106,7 +102,7 @@ class Enumeration:
             - int(pairing.penalties[pairing.penalty_begin + place])
         )
 
-    def check(self, choices: Choices) -> None:
+    def check(self, choices):
         bests = [max(map(self.score_fixed, rows), default=None) for rows in self.eligible]
         if None in bests or self.mates == 1:
             for mate, best in enumerate(bests):
@@ -151,7 +147,7 @@ class Enumeration:
                 worse = [bests[mate] - self.score_fixed(row) for row in rest]
             self._check_quality(mate, others / total, is_proper, kin(worse), choices)
 
-    def _check_single(self, mate: int, best: int | None, choices: Choices) -> None:
+    def _check_single(self, mate, best, choices):
         chosen = int(choices.candidates[mate])
         if chosen < 0:
             top = [row for row in self.eligible[mate] if self.score_fixed(row) == best]
@@ -163,9 +159,7 @@ class Enumeration:
         others = sum(min(1, 2 ** (-score_fixed / 32)) for score_fixed in worse)
         self._check_quality(mate, others / (1 + others), False, kin(worse), choices)
 
-    def _check_quality(
-        self, mate: int, error: float, is_proper: bool, copies: float, choices: Choices
-    ) -> None:
+    def _check_quality(self, mate, error, is_proper, copies, choices):
         chosen, quality = choices.candidates[mate], choices.qualities[mate]
         if is_proper:
             lacking = (copies / REPEAT_COPIES) ** 2
@@ -182,7 +176,7 @@ class Enumeration:
         assert choices.second_scores[mate] == max([0, *rest])
 
 
-def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, Choices]:
+def chosen(mapped, sizes):
     table = mapped.candidates()
     choices = new_choices(mapped.block.query_count)
     scratch = new_scratch(LENGTH, mapped.costs.max_gap)
@@ -200,7 +194,7 @@ def chosen(mapped: Mapped, sizes: PairSizes) -> tuple[Candidates, Choices]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_the_best_placement_of_all_is_chosen(seed: int) -> None:
+def test_the_best_placement_of_all_is_chosen(seed):
     random = np.random.default_rng(seed)
     unit = random_bases(random, 250)
     records = []

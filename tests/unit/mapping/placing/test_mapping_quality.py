@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -29,26 +27,24 @@ WEIGHTS = likelihoods_of_scores()
 
 
 @jit
-def _quality(
-    weight: float, copies: float, is_proper: bool, length: int, thresholds: np.ndarray
-) -> int:
+def _quality(weight, copies, is_proper, length, thresholds):
     return quality_of((weight, copies), 1.0 + weight, is_proper, length, thresholds)
 
 
 @jit
-def _weights(score_fixed: int, weights: np.ndarray) -> tuple[float, float]:
+def _weights(score_fixed, weights):
     return weight_of(score_fixed, weights), repeat_similarity_of(score_fixed, weights)
 
 
-def quality(error: float, copies: float = 0.0, proper: bool = True, length: int = 100) -> int:
+def quality(error, copies=0.0, proper=True, length=100):
     return _quality(error / (1 - error), copies, proper, length, THRESHOLDS)
 
 
-def test_a_placement_without_rivals_has_the_best_quality() -> None:
+def test_a_placement_without_rivals_has_the_best_quality():
     assert quality(0.0) == quality(0.0, proper=False) == 60
 
 
-def test_one_of_several_placements_has_no_quality() -> None:
+def test_one_of_several_placements_has_no_quality():
     for length in (36, 50, 100, 250):
         assert quality(MAX_ERROR + 0.001, length=length) == 0
         assert quality(0.5, proper=False, length=length) == 0
@@ -64,7 +60,7 @@ def test_one_of_several_placements_has_no_quality() -> None:
 
 
 @pytest.mark.parametrize("proper", [True, False])
-def test_the_quality_falls_with_the_error_and_never_says_less_than_it(proper: bool) -> None:
+def test_the_quality_falls_with_the_error_and_never_says_less_than_it(proper):
     errors = np.geomspace(1e-8, 0.99, 200)
     found = [quality(error, proper=proper) for error in errors]
     assert found == sorted(found, reverse=True)
@@ -75,12 +71,12 @@ def test_the_quality_falls_with_the_error_and_never_says_less_than_it(proper: bo
 LENGTHS = (36, 50, 75, 100, 150, 250)
 
 
-def test_the_length_of_reads_of_a_pair_raises_their_quality() -> None:
+def test_the_length_of_reads_of_a_pair_raises_their_quality():
     found = [quality(0.001, length=length) for length in LENGTHS]
     assert found == sorted(found) and found[0] < found[-1]
 
 
-def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair() -> None:
+def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair():
     for length in (30, *LENGTHS):
         for error in (1e-5, 1e-4, 1e-3, 1e-2):
             assert quality(error, 0.1, proper=False, length=length) <= quality(
@@ -90,7 +86,7 @@ def test_a_read_that_no_mate_supports_has_no_better_quality_than_one_of_a_pair()
 
 
 @pytest.mark.parametrize("length", [50, 75, 100, 150, 250])
-def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length: int) -> None:
+def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length):
     credits = credits_of_qualities(Costs())
     one_base = 5 * UNIT - min(credits)
     weight, repeat_similarity = _weights(one_base, WEIGHTS)
@@ -100,20 +96,20 @@ def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length: int) ->
     assert _quality(weight, repeat_similarity, True, length, THRESHOLDS) >= 20
 
 
-def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does() -> None:
+def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does():
     found = [quality(0.001, copies) for copies in (0.0, 0.2, 1.0, 4.0, 10.0, REPEAT_COPIES)]
     assert found == sorted(found, reverse=True)
     assert found[1] >= found[0] - 1
     assert found[-1] == 0
 
 
-def test_without_a_mate_a_family_counts_by_the_bases_that_its_copies_share() -> None:
+def test_without_a_mate_a_family_counts_by_the_bases_that_its_copies_share():
     found = [quality(0.0001, 2.0, proper=False, length=length) for length in LENGTHS]
     assert found == sorted(found, reverse=True) and found[-1] < found[1]
     assert quality(0.0001, REPEAT_BASES / 100, proper=False, length=100) == 0
 
 
-def test_kinship_is_the_fourth_root_of_the_weight_up_to_the_farthest() -> None:
+def test_kinship_is_the_fourth_root_of_the_weight_up_to_the_farthest():
     assert _weights(0, WEIGHTS) == _weights(-5, WEIGHTS) == (1.0, 1.0)
     weight, repeat_similarity = _weights(5 * UNIT, WEIGHTS)
     assert weight == pytest.approx(4.0**-5)

@@ -1,7 +1,5 @@
 """The diagonals that are marked: all on which a read has a match of a word, and few others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +16,7 @@ from mummergpu.mapping.placing.rescue import (
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 
 
-def diagonals_with_words(read: list[int], reference: list[int], begin: int, end: int) -> set[int]:
+def diagonals_with_words(read, reference, begin, end):
     """The diagonals of equal words without breaks, of which that of the reference is inside."""
     return {
         position - place
@@ -31,7 +29,7 @@ def diagonals_with_words(read: list[int], reference: list[int], begin: int, end:
 
 @settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 1 << 30), letters=st.integers(2, 4), low=st.integers(-40, 120))
-def test_no_diagonal_is_missed(seed: int, letters: int, low: int) -> None:
+def test_no_diagonal_is_missed(seed, letters, low):
     random = np.random.default_rng(seed)
     reference = random.integers(0, letters, 150).astype(np.uint8)
     read = reference[40:90].copy()
@@ -56,7 +54,7 @@ def test_no_diagonal_is_missed(seed: int, letters: int, low: int) -> None:
     assert not marks.marked.any()
 
 
-def test_few_others_are_marked() -> None:
+def test_few_others_are_marked():
     random = np.random.default_rng(1)
     read, reference = (random.integers(0, 4, size).astype(np.uint8) for size in (150, 2200))
     marks = new_marks(read.size)
@@ -69,7 +67,7 @@ def test_few_others_are_marked() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, WORD_BASES - 1, WORD_BASES])
-def test_short_reads_have_few_words(length: int) -> None:
+def test_short_reads_have_few_words(length):
     marks = new_marks(length)
     codes = with_margins(np.zeros(length, dtype=np.uint8))
     list_words(codes, MARGIN, length, marks)
@@ -78,7 +76,7 @@ def test_short_reads_have_few_words(length: int) -> None:
 
 
 @pytest.mark.parametrize("places", [MAX_PLACES, MAX_PLACES + 1])
-def test_a_word_with_many_places_marks_all_diagonals(places: int) -> None:
+def test_a_word_with_many_places_marks_all_diagonals(places):
     read = np.zeros(places + WORD_BASES - 1, dtype=np.uint8)
     reference = np.full(100, 1, dtype=np.uint8)
     reference[40 : 40 + WORD_BASES] = 0
@@ -89,7 +87,7 @@ def test_a_word_with_many_places_marks_all_diagonals(places: int) -> None:
     assert (np.flatnonzero(marks.marked) + 10).tolist() == list(range(first, end))
 
 
-def test_words_of_many_reads_follow_each_other() -> None:
+def test_words_of_many_reads_follow_each_other():
     random = np.random.default_rng(3)
     reads, reference = random.integers(0, 4, (400, 100)), random.integers(0, 4, 600)
     codes, kept = with_margins(reference.astype(np.uint8)), new_marks(100)

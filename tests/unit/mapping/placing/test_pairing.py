@@ -1,7 +1,5 @@
 """Which candidates of two mates form proper pairs, against every pair of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -34,7 +32,7 @@ SIZES = PairSizes.of_sizes(InsertSizes(150.0, 10.0, 120, 190), 17)
 PAIRING = SIZES.pairing(True)
 
 
-def table_of(rows: list[tuple[int, int, int, int, int]], first_mate: int) -> Candidates:
+def table_of(rows, first_mate):
     """Candidates: strand, record, diagonal, and the shifts at both ends; the first mate's first."""
     numbers = np.zeros((len(rows), NUMBERS), dtype=np.int32)
     for place, field in enumerate((column.STRAND, column.RECORD)):
@@ -50,7 +48,7 @@ def table_of(rows: list[tuple[int, int, int, int, int]], first_mate: int) -> Can
     )
 
 
-def scoring() -> Scoring:
+def scoring():
     codes = np.zeros(1, dtype=np.uint8)
     offsets = np.array([0, LENGTH, LENGTH + OTHER_LENGTH], dtype=np.int64)
     starts = np.zeros(1, dtype=np.int64)
@@ -75,9 +73,7 @@ def scoring() -> Scoring:
         ((0, 0, 100, 0, 0), (1, 0, 40, 0, 0), -20),
     ],
 )
-def test_a_template_reaches_from_one_outer_end_to_the_other(
-    one: tuple[int, ...], other: tuple[int, ...], size: int
-) -> None:
+def test_a_template_reaches_from_one_outer_end_to_the_other(one, other, size):
     table = table_of([one, other], 1)  # type: ignore[list-item]
     assert are_facing(table, 0, 1)
     assert template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES) == size
@@ -94,9 +90,7 @@ def test_a_template_reaches_from_one_outer_end_to_the_other(
         ((1, 1, 210, 0, 0), False),
     ],
 )
-def test_proper_pairs_face_each_other_within_the_bounds(
-    other: tuple[int, ...], is_proper: bool
-) -> None:
+def test_proper_pairs_face_each_other_within_the_bounds(other, is_proper):
     table = table_of([(0, 0, 100, 0, 0), other], 1)  # type: ignore[list-item]
     assert is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, PAIRING) == is_proper
     assert not is_proper_pair(table, 0, LENGTH, -1, OTHER_LENGTH, PAIRING)
@@ -105,7 +99,7 @@ def test_proper_pairs_face_each_other_within_the_bounds(
     assert not is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, unknown)
 
 
-def test_a_mate_on_the_outer_diagonals_has_the_outer_sizes() -> None:
+def test_a_mate_on_the_outer_diagonals_has_the_outer_sizes():
     for strand in range(2):
         row = (strand, 0, 1000, 0, 0)
         first, last = mate_diagonals(table_of([row], 1), 0, LENGTH, OTHER_LENGTH, 120, 190)
@@ -117,7 +111,7 @@ def test_a_mate_on_the_outer_diagonals_has_the_outer_sizes() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_partner_is_missed(seed: int) -> None:
+def test_no_partner_is_missed(seed):
     random = np.random.default_rng(seed)
     rows = [
         sorted(

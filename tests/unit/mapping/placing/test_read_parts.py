@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -25,7 +23,7 @@ LENGTH = 100
 MIN_SCORE = 30
 
 
-def table_of(rows: list[tuple[int, int, int, int, int]]) -> Candidates:
+def table_of(rows):
     """Candidates of one read: strand, begin and end of what they align there, score and state."""
     numbers = np.zeros((len(rows), NUMBERS), dtype=np.int32)
     for row, (strand, begin, end, score, state) in enumerate(rows):
@@ -49,7 +47,7 @@ def table_of(rows: list[tuple[int, int, int, int, int]]) -> Candidates:
     )
 
 
-def test_parts_are_those_of_the_read_on_both_strands() -> None:
+def test_parts_are_those_of_the_read_on_both_strands():
     table = table_of([(0, 10, 60, 50, EXACT), (1, 10, 60, 50, EXACT)])
     assert [read_interval(table, row, LENGTH) for row in range(2)] == [(10, 60), (40, 90)]
 
@@ -65,9 +63,7 @@ def test_parts_are_those_of_the_read_on_both_strands() -> None:
         ((0, 60), (51, 70), True),
     ],
 )
-def test_parts_compete_that_share_half_of_the_shorter_one(
-    one: tuple[int, int], other: tuple[int, int], apart: bool
-) -> None:
+def test_parts_compete_that_share_half_of_the_shorter_one(one, other, apart):
     assert are_apart(one, other) == are_apart(other, one) == apart
     table = table_of([(0, *one, 50, EXACT), (0, *other, 50, EXACT), (0, *one, 50, DEAD)])
     assert is_rival(table, 0, 1, LENGTH) != apart
@@ -87,9 +83,7 @@ def test_parts_compete_that_share_half_of_the_shorter_one(
         ([(0, 65, 100, MIN_SCORE + 5, EXACT)], 1),
     ],
 )
-def test_a_split_read_has_the_best_candidate_of_its_clip(
-    others: list[tuple[int, int, int, int, int]], found: int
-) -> None:
+def test_a_split_read_has_the_best_candidate_of_its_clip(others, found):
     table = table_of([(0, 0, 60, 65, EXACT), *others])
     extra = Extra(np.empty(1, dtype=np.int64), np.empty(1, dtype=np.uint8))
     choices, odds = new_choices(1), Odds(likelihoods_of_scores(), quality_thresholds())
@@ -102,7 +96,7 @@ def test_a_split_read_has_the_best_candidate_of_its_clip(
 
 
 @pytest.mark.parametrize(("clip", "found"), [(19, -1), (20, 1)])
-def test_a_short_clip_is_not_looked_at(clip: int, found: int) -> None:
+def test_a_short_clip_is_not_looked_at(clip, found):
     table = table_of([(0, 0, LENGTH - clip, 80, EXACT), (0, 60, 99, 40, EXACT)])
     table.numbers[1, column.SEED_BEGIN] = LENGTH - clip + 5
     extra = Extra(np.empty(1, dtype=np.int64), np.empty(1, dtype=np.uint8))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.in_memory import reference_of
@@ -21,7 +19,7 @@ NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
 
 
-def longest_run(read: list[int], codes: list[int], diagonal: int, bounds: range) -> tuple[int, int]:
+def longest_run(read, codes, diagonal, bounds):
     """The length of the longest match on a diagonal, the first of several, and its begin."""
     best, run = (0, 0), 0
     for place, base in enumerate(read):
@@ -33,7 +31,7 @@ def longest_run(read: list[int], codes: list[int], diagonal: int, bounds: range)
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_the_good_diagonals_of_a_window_become_candidates(seed: int) -> None:
+def test_the_good_diagonals_of_a_window_become_candidates(seed):
     random = np.random.default_rng(seed)
     unit = random_bases(random, 45)
     records = [

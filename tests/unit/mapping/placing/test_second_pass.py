@@ -1,9 +1,6 @@
 """The reads that are mapped once more, and how their alignments replace the earlier ones."""
 
-from __future__ import annotations
-
 import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +13,11 @@ from mummergpu.sequence.codes import with_margins
 from mummergpu.viterbi.recurrence.model import Costs
 
 
-def rows_of_reads(columns: AlignmentColumns) -> list[list[dict[str, Any]]]:
+def rows_of_reads(columns):
     """The rows of each read, with the mate told by its read."""
-    found: list[list[dict[str, Any]]] = [[] for _ in range(int(columns.reads[-1]) + 1)]
+    found = [[] for _ in range(int(columns.reads[-1]) + 1)]
     for row in range(columns.row_count):
-        told: dict[str, Any] = {
+        told = {
             field: getattr(columns, field)[row]
             for field in AlignmentColumns._fields
             if field not in ("reads", "mate_rows", "cigars", "cigar_offsets")
@@ -36,7 +33,7 @@ def rows_of_reads(columns: AlignmentColumns) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rows_of_some_reads_are_replaced(seed: int) -> None:
+def test_rows_of_some_reads_are_replaced(seed):
     made = random.Random(seed)
     reference = random_reference(made)
     count = 60
@@ -59,7 +56,7 @@ def test_rows_of_some_reads_are_replaced(seed: int) -> None:
         assert new == expected
 
 
-def template_starts(rows: list[list[dict[str, Any]]]) -> list[list[int]]:
+def template_starts(rows):
     """The reads of each template."""
     found, read = [], 0
     while read < len(rows):
@@ -69,14 +66,14 @@ def template_starts(rows: list[list[dict[str, Any]]]) -> list[list[int]]:
     return found
 
 
-def columns_of_reads(columns: AlignmentColumns, reads: list[int]) -> AlignmentColumns:
+def columns_of_reads(columns, reads):
     """The rows of some reads, which are numbered from 0."""
     rows = [row for row in range(columns.row_count) if columns.reads[row] in reads]
     place = {row: number for number, row in enumerate(rows)}
     parts = [
         columns.cigars[columns.cigar_offsets[row] : columns.cigar_offsets[row + 1]] for row in rows
     ]
-    chosen: dict[str, Any] = {
+    chosen = {
         field: getattr(columns, field)[rows]
         for field in AlignmentColumns._fields
         if field not in ("cigars", "cigar_offsets")
@@ -89,7 +86,7 @@ def columns_of_reads(columns: AlignmentColumns, reads: list[int]) -> AlignmentCo
     return AlignmentColumns(**chosen)
 
 
-def test_a_part_has_the_reads_that_are_chosen() -> None:
+def test_a_part_has_the_reads_that_are_chosen():
     random_bases = np.random.default_rng(5)
     lengths = [3, 0, 40, 7, 1]
     names = [b"a", b"second", b"", b"d", b"ee"]
@@ -116,7 +113,7 @@ def test_a_part_has_the_reads_that_are_chosen() -> None:
 
 
 @pytest.mark.parametrize("costs", [Costs(), Costs(mismatch=9), Costs(deletion_open=1)])
-def test_a_placement_with_a_better_score_has_a_long_match(costs: Costs) -> None:
+def test_a_placement_with_a_better_score_has_a_long_match(costs):
     for length in (30, 36, 150, 151):
         seed_length = 30
         # As many edits, evenly spread, as leave no match of the seed length.

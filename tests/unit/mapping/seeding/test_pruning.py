@@ -1,16 +1,12 @@
 """Candidates that do not matter are dropped: what is mapped stays the same without them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases
 
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.mapping.seeding import candidate_search
 
@@ -20,7 +16,7 @@ SIZES = InsertSizes(200.0, 15.0, 140, 260)
 COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
 
 
-def mutated(random: np.random.Generator, bases: bytes, rate: float) -> bytes:
+def mutated(random, bases, rate):
     letters = bytearray(bases)
     for place in np.flatnonzero(random.random(len(letters)) < rate):
         letters[place] = random.choice(list(b"ACGT"))
@@ -29,7 +25,7 @@ def mutated(random: np.random.Generator, bases: bytes, rate: float) -> bytes:
     return bytes(letters)
 
 
-def genome(random: np.random.Generator) -> bytes:
+def genome(random):
     """Copies of one repeat, some alike and some less so, between bases that occur once."""
     repeat = random_bases(random, 200)
     parts = []
@@ -41,7 +37,7 @@ def genome(random: np.random.Generator) -> bytes:
     return b"".join(parts)
 
 
-def pairs(random: np.random.Generator, bases: bytes, count: int) -> list[bytes]:
+def pairs(random, bases, count):
     """The mates of templates; some have clips, or lie where no template is."""
     reads = []
     for _ in range(count):
@@ -58,14 +54,12 @@ def pairs(random: np.random.Generator, bases: bytes, count: int) -> list[bytes]:
     return reads
 
 
-def columns_of(
-    mapped: Mapped, reference: Reference, prunes: bool, paired: bool, patch: pytest.MonkeyPatch
-) -> tuple[AlignmentColumns, int]:
+def columns_of(mapped, reference, prunes, paired, patch):
     """The alignments, and how many candidates they were chosen from at first."""
     counts = []
     find = candidate_search.CandidateFinder.find
 
-    def counted(*arguments: object) -> Candidates:
+    def counted(*arguments):
         found = find(*arguments)  # type: ignore[arg-type]
         counts.append(int(found.counts.sum()))
         return found
@@ -82,9 +76,7 @@ def columns_of(
 
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_alignments_are_the_same_without_the_candidates_that_are_dropped(
-    seed: int, paired: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alignments_are_the_same_without_the_candidates_that_are_dropped(seed, paired, monkeypatch):
     random = np.random.default_rng(seed)
     bases = genome(random)
     reference = reference_of([bases])
@@ -97,6 +89,6 @@ def test_alignments_are_the_same_without_the_candidates_that_are_dropped(
     assert 0 < few < (0.85 if paired else 0.95) * many
 
 
-def test_all_candidates_are_kept_for_secondary_alignments() -> None:
+def test_all_candidates_are_kept_for_secondary_alignments():
     assert MappingOptions(SEED).prunes
     assert not MappingOptions(SEED, max_secondary=1).prunes

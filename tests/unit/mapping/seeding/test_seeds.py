@@ -1,7 +1,5 @@
 """What the lengths of seeds promise: placements with few edits have a match of that length."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 
@@ -21,7 +19,7 @@ from mummergpu.mapping.options import (
 LENGTHS = (*range(20, 400, 7), 1000, 1500)
 
 
-def longest_match(length: int, edits: list[int]) -> int:
+def longest_match(length, edits):
     """The longest stretch of a read without edits, which replace a base each."""
     ends = [-1, *sorted(edits), length]
     return max(after - before - 1 for before, after in pairwise(ends))
@@ -31,11 +29,11 @@ def longest_match(length: int, edits: list[int]) -> int:
     ("read_length", "expected"),
     [(20, 16), (84, 16), (85, 17), (100, 20), (150, 30), (200, 33), (250, 35), (1500, 39)],
 )
-def test_the_usual_reads_have_these_seeds(read_length: int, expected: int) -> None:
+def test_the_usual_reads_have_these_seeds(read_length, expected):
     assert seed_length(read_length) == expected
 
 
-def test_placements_with_the_promised_edits_have_a_seed_wherever_they_are() -> None:
+def test_placements_with_the_promised_edits_have_a_seed_wherever_they_are():
     made = random.Random(5)
     for length in LENGTHS:
         seed = seed_length(length)
@@ -56,7 +54,7 @@ def test_placements_with_the_promised_edits_have_a_seed_wherever_they_are() -> N
 @pytest.mark.parametrize(
     ("first", "expected"), [(12, 12), (16, 12), (18, 12), (21, 14), (30, 20), (64, 20), (10, 10)]
 )
-def test_the_second_pass_has_shorter_seeds(first: int, expected: int) -> None:
+def test_the_second_pass_has_shorter_seeds(first, expected):
     found = second_seed_length(first)
     assert found == expected <= first
     assert min(first, SHORTEST_SECOND_SEED) <= found <= LONGEST_SECOND_SEED

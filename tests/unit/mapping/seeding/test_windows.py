@@ -1,7 +1,5 @@
 """The matches that contain whole windows, beside a plain loop."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from mummergpu.mapping.seeding.windows import matches_of_windows, shortest_sure_
 from mummergpu.sequence.mems import MemColumns
 
 
-def random_matches(seed: int, read_count: int) -> MemColumns:
+def random_matches(seed, read_count):
     generator = np.random.default_rng(seed)
     counts = generator.integers(0, 5, read_count)
     total = int(counts.sum())
@@ -22,17 +20,17 @@ def random_matches(seed: int, read_count: int) -> MemColumns:
     )
 
 
-def contains_window(start: int, length: int, window: int) -> bool:
+def contains_window(start, length, window):
     return any(
         start <= first and first + window <= start + length for first in range(0, 300, window)
     )
 
 
 @pytest.mark.parametrize("window", [5, 20, 37])
-def test_a_match_stays_if_a_window_lies_in_it(window: int) -> None:
+def test_a_match_stays_if_a_window_lies_in_it(window):
     given = random_matches(window, 200)
     kept = matches_of_windows(given, window)
-    expected: list[tuple[int, int, int, int]] = []
+    expected = []
     for read in range(200):
         for row in range(given.offsets[read], given.offsets[read + 1]):
             start, length = int(given.query_starts[row]), int(given.lengths[row])
@@ -44,7 +42,7 @@ def test_a_match_stays_if_a_window_lies_in_it(window: int) -> None:
     assert 0 < len(expected) < given.lengths.size
 
 
-def test_long_matches_contain_a_window_wherever_they_begin() -> None:
+def test_long_matches_contain_a_window_wherever_they_begin():
     window = 37
     sure = shortest_sure_match(window)
     assert all(contains_window(start, sure, window) for start in range(window))
@@ -52,7 +50,7 @@ def test_long_matches_contain_a_window_wherever_they_begin() -> None:
 
 
 @pytest.mark.parametrize("read_length", range(30, 501, 7))
-def test_windows_are_used_where_one_stays_whole_under_four_edits(read_length: int) -> None:
+def test_windows_are_used_where_one_stays_whole_under_four_edits(read_length):
     length = seed_length(read_length)
     assert has_enough_windows(read_length, length) == (5 * length <= read_length)
     if read_length >= 80:

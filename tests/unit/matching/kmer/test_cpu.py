@@ -1,8 +1,5 @@
 """Tables with values that cannot be end a search on the processor with an error."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +9,7 @@ from helpers.search_cases import find_on
 
 from mummergpu.errors import InputError
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerPage, KmerTable, build_kmer_table
+from mummergpu.index.kmer_table import KmerPage, build_kmer_table
 from mummergpu.index.pages import Page
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
@@ -23,14 +20,14 @@ BASES = 500
 CODES = np.random.default_rng(3).integers(0, 4, BASES, dtype=np.uint8)
 
 
-def page_of(change: Callable[[KmerTable], None], path: str = "r.mgi") -> KmerPage:
+def page_of(change, path="r.mgi"):
     padded = with_margins(CODES)
     table = build_kmer_table(padded, 100, BASES, KmerSampling(KMER))
     change(table)
     return KmerPage(Page(1, 100, BASES, BASES), table, padded, path)
 
 
-def matches_of(page: KmerPage) -> int:
+def matches_of(page):
     """Search the last part of the reference, with every sample a k-mer of it."""
     block = block_of([decode(CODES[200:]).decode()])
     backend = KmerCpuBackend(Stats())
@@ -40,34 +37,34 @@ def matches_of(page: KmerPage) -> int:
     return found.count
 
 
-def kmer_number(position: int) -> int:
+def kmer_number(position):
     return sum(int(code) << 2 * place for place, code in enumerate(CODES[position:][:KMER]))
 
 
-def set_position(value: int) -> Callable[[KmerTable], None]:
-    def change(table: KmerTable) -> None:
+def set_position(value):
+    def change(table):
         table.positions[table.offsets[kmer_number(300)]] = value
 
     return change
 
 
-def set_offset(behind: int, value: int) -> Callable[[KmerTable], None]:
-    def change(table: KmerTable) -> None:
+def set_offset(behind, value):
+    def change(table):
         table.offsets[kmer_number(300) + behind] = value
 
     return change
 
 
-def nothing(table: KmerTable) -> None:
+def nothing(table):
     del table
 
 
-def test_a_sound_table_is_searched() -> None:
+def test_a_sound_table_is_searched():
     assert matches_of(page_of(nothing)) > 0
 
 
 @pytest.mark.parametrize("value", [0, BASES - 100 - KMER])
-def test_positions_inside_the_reference_are_followed(value: int) -> None:
+def test_positions_inside_the_reference_are_followed(value):
     assert matches_of(page_of(set_position(value))) > 0
 
 
@@ -83,12 +80,12 @@ def test_positions_inside_the_reference_are_followed(value: int) -> None:
         set_offset(1, (1 << 32) - 1),
     ],
 )
-def test_what_is_outside_is_an_error(change: Callable[[KmerTable], None]) -> None:
+def test_what_is_outside_is_an_error(change):
     with pytest.raises(InputError, match=r"^r\.mgi: the index is damaged: its page 1 holds"):
         matches_of(page_of(change))
 
 
-def test_a_table_that_was_built_in_memory_is_no_fault_of_the_user() -> None:
+def test_a_table_that_was_built_in_memory_is_no_fault_of_the_user():
     page = replace(page_of(set_position(1 << 31)), index_path="")
     with pytest.raises(RuntimeError, match="page 1 was built with a value that cannot be"):
         matches_of(page)

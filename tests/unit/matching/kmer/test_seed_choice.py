@@ -1,7 +1,5 @@
 """The choice of seeds where a read has too many matches, against the rule in plain Python."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -9,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from helpers.chosen_seeds import Chosen, chosen
+from helpers.chosen_seeds import chosen
 from helpers.in_memory import reference_of
 from helpers.kmer_cases import satellite_case, tables_of
 from helpers.loops import each
@@ -18,7 +16,6 @@ from helpers.sequences import reverse_complement
 
 from mummergpu.index import kmer_order
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.kmer_table import KmerPage
 from mummergpu.mapping.seeding.windows import ChosenBy, ReadCodes, chosen_matches
 from mummergpu.matching.kmer import seed_search
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -26,19 +23,19 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence import seed_rule
 from mummergpu.sequence.codes import padded_reverse_complements, with_margins
 from mummergpu.sequence.mems import ALL_SEEDS
-from mummergpu.sequence.seed_rule import KEPT_SEEDS, SeedRoom, new_seed_room, take_rarest
+from mummergpu.sequence.seed_rule import KEPT_SEEDS, new_seed_room, take_rarest
 from mummergpu.sequence.strand import Strand
 
 CASE = satellite_case()
 
 
-def ordered(pages: list[KmerPage], bases: int) -> list[KmerPage]:
+def ordered(pages, bases):
     with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", 16):
         return [kmer_order.order_long_lists(page, bases) for page in pages]
 
 
 @cache
-def expected(most: int, any_match: bool = False) -> dict[Strand, list[Chosen]]:
+def expected(most, any_match=False):
     """What the rule keeps of each query on each strand."""
     complete = KmerCpuBackend(Stats())
     complete.load_pages(tables_of(CASE, KmerSampling(6)), CASE.minimum_length)
@@ -61,7 +58,7 @@ def expected(most: int, any_match: bool = False) -> dict[Strand, list[Chosen]]:
 
 
 @pytest.mark.parametrize("most", [1, 7, 60, 300, 2000])
-def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
+def test_the_choice_is_that_of_the_rule_whatever_the_table(most):
     wanted = expected(most)
     kinds = Counter(
         (one.seeds < len(query) // 20, one.survives_thinning)
@@ -93,7 +90,7 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most: int) -> None:
 
 
 @each("most", [1, 4, 9, 60])
-def test_without_windows_all_matches_are_counted(most: int) -> None:
+def test_without_windows_all_matches_are_counted(most):
     """As of reads that are too short for windows."""
     wanted = expected(most, any_match=True)
     assert most > 9 or sum(one.survives_thinning for one in wanted[Strand.FORWARD]) > 3
@@ -135,7 +132,7 @@ def test_without_windows_all_matches_are_counted(most: int) -> None:
 
 
 @each("is_young", [False, True])
-def test_reads_without_windows_lose_matches_only_if_many_are_near(is_young: bool) -> None:
+def test_reads_without_windows_lose_matches_only_if_many_are_near(is_young):
     """Copies that share a part with a read, or all of it but for up to four bases."""
     random = np.random.default_rng(7)
     read = made_bases(random, 60, "ACGT")
@@ -156,9 +153,7 @@ def test_reads_without_windows_lose_matches_only_if_many_are_near(is_young: bool
 
 @pytest.mark.parametrize("most", [1, 60, 300])
 @pytest.mark.parametrize("is_picked", [False, True])
-def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(
-    most: int, is_picked: bool
-) -> None:
+def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(most, is_picked):
     """Windows side by side, and windows that overlap, as in the second pass."""
     wanted = expected(most)
     sampling = KmerSampling(6, 3, is_picked)
@@ -191,7 +186,7 @@ def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(
 
 
 @each("most", [5, 60, 300])
-def test_all_places_with_fewer_differences_than_seeds_are_kept(most: int) -> None:
+def test_all_places_with_fewer_differences_than_seeds_are_kept(most):
     """Hamming distances to every place of the reference, compared one by one."""
     wanted = expected(most)
     joined = "N".join(CASE.records)
@@ -211,7 +206,7 @@ def test_all_places_with_fewer_differences_than_seeds_are_kept(most: int) -> Non
     assert near > 5
 
 
-def satellites_case() -> SearchCase:
+def satellites_case():
     """Reads of three satellites in turn, with and without differences, each several times."""
     satellites = "AC" * 2500, "AG" * 1500, "ACT" * 1000
     reads = [
@@ -224,7 +219,7 @@ def satellites_case() -> SearchCase:
 
 
 @pytest.mark.parametrize("step", [20, None])
-def test_seeds_that_other_reads_have_had_are_counted_the_same(step: int | None) -> None:
+def test_seeds_that_other_reads_have_had_are_counted_the_same(step):
     """Each read is searched with all others, and alone."""
     case = satellites_case()
     (page,) = ordered(tables_of(case, KmerSampling(6, 3)), 160)
@@ -239,7 +234,7 @@ def test_seeds_that_other_reads_have_had_are_counted_the_same(step: int | None) 
 
 
 @pytest.mark.parametrize("most", [1, 60, 300])
-def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> None:
+def test_places_of_seeds_that_other_reads_have_had_are_the_same(most):
     """Reads of satellites in turn, with and without differences, each several times."""
     case = satellites_case()
     (page,) = ordered(tables_of(case, KmerSampling(6, 3)), 160)
@@ -258,14 +253,14 @@ def test_places_of_seeds_that_other_reads_have_had_are_the_same(most: int) -> No
 @pytest.mark.parametrize(
     "sampling", [KmerSampling(8, 5), KmerSampling(8, 9), KmerSampling(8, 5, is_picked=True)]
 )
-def test_places_of_a_seed_end_where_their_memory_ends(sampling: KmerSampling) -> None:
+def test_places_of_a_seed_end_where_their_memory_ends(sampling):
     """The table lists fewer k-mers than a seed has places: each stands for several."""
     case = SearchCase("one unit", ("A" * 700, "AC" * 400), ("A" * 150, "AC" * 75), 20)
     (page,) = tables_of(case, sampling)
     (complete,) = tables_of(case, KmerSampling(6))
     behind, rooms = 1000, []
 
-    def room_with_more_behind(most: int) -> SeedRoom:
+    def room_with_more_behind(most):
         room = new_seed_room(most)
         rooms.append(np.full(room.places.size + behind, -7))
         return room._replace(places=rooms[-1][:-behind])
@@ -284,7 +279,7 @@ def test_places_of_a_seed_end_where_their_memory_ends(sampling: KmerSampling) ->
         assert found[0] == found[1] and all(found[0])
 
 
-def test_the_rarest_are_taken_and_of_equal_ones_the_first() -> None:
+def test_the_rarest_are_taken_and_of_equal_ones_the_first():
     room = new_seed_room()
     for counts, most, taken in (
         ([5, 1, 3, 1], 5, [0, 1, 1, 1]),

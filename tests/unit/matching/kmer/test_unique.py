@@ -1,7 +1,5 @@
 """The search for unique matches finds what the filter leaves of all matches."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from time import process_time
 
@@ -28,7 +26,6 @@ from mummergpu.index.kmer_table import KmerPage, build_kmer_table
 from mummergpu.index.minimizer_index import MinimizerPage
 from mummergpu.index.minimizer_table import build_minimizer_table
 from mummergpu.index.pages import Page
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import unique
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
@@ -40,13 +37,13 @@ Mems = dict[Strand, MemColumns]
 
 
 @pytest.fixture(autouse=True, params=[2, 256])
-def longest_ascending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+def longest_ascending(request, monkeypatch):
     """Most lists are sorted by bases, or few."""
     monkeypatch.setattr(minimizer_order, "MAX_UNSORTED_OCCURRENCES", request.param)
     return int(request.param)
 
 
-def backend_with(case: SearchCase, kmer_length: int, window: int) -> KmerCpuBackend:
+def backend_with(case, kmer_length, window):
     """A backend with a table of minimizers of the whole reference."""
     reference = reference_of(case.records)
     bases = reference.codes.size
@@ -60,14 +57,14 @@ def backend_with(case: SearchCase, kmer_length: int, window: int) -> KmerCpuBack
     return backend
 
 
-def found_by_minimizers(case: SearchCase, kmer_length: int, window: int) -> Mems:
+def found_by_minimizers(case, kmer_length, window):
     backend = backend_with(case, kmer_length, window)
     found = backend.find_unique(case.block(), STRANDS, ANY, map, lambda bases: None)
     assert found is not None
     return found
 
 
-def all_matches(case: SearchCase) -> Mems:
+def all_matches(case):
     """All matches, by a table of k-mers."""
     reference = reference_of(case.records)
     bases = reference.codes.size
@@ -82,7 +79,7 @@ def all_matches(case: SearchCase) -> Mems:
     return found
 
 
-def check(case: SearchCase, kmer_length: int, window: int) -> int:
+def check(case, kmer_length, window):
     """Compare both searches; return how many matches they find."""
     found, every = found_by_minimizers(case, kmer_length, window), all_matches(case)
     for strand in STRANDS:
@@ -93,25 +90,25 @@ def check(case: SearchCase, kmer_length: int, window: int) -> int:
     return sum(columns.count for columns in found.values())
 
 
-def lengths_for(minimum_length: int) -> list[tuple[int, int]]:
+def lengths_for(minimum_length):
     """K-mers and windows with which all matches of a length can be found."""
     odd = [length for length in (1, 3, 5, 9, 13) if length <= minimum_length]
     return [(length, minimum_length - length + 1) for length in odd[-3:]]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_awkward_and_random_cases(case: SearchCase) -> None:
+def test_awkward_and_random_cases(case):
     for kmer_length, window in lengths_for(case.minimum_length):
         check(case, kmer_length, window)
 
 
 @each("seed", range(16))
-def test_tandem_repeats(seed: int) -> None:
+def test_tandem_repeats(seed):
     check(periodic_case(seed), 9, 4)
     check(periodic_case(seed), 5, 8)
 
 
-def repeat_case(seed: int) -> SearchCase:
+def repeat_case(seed):
     """Genomes that consist of a few families of repeats: diverged, turned, in tandem, broken."""
     random = np.random.default_rng(seed)
     letters = "ACGT"[: 1 + seed % 4]
@@ -129,7 +126,7 @@ def repeat_case(seed: int) -> SearchCase:
 
 
 @each("seed", range(120))
-def test_genomes_of_repeats(seed: int) -> None:
+def test_genomes_of_repeats(seed):
     case = repeat_case(seed)
     for kmer_length, window in lengths_for(case.minimum_length):
         check(case, kmer_length, window)
@@ -137,7 +134,7 @@ def test_genomes_of_repeats(seed: int) -> None:
         check(case, kmer_length, (window + 1) // 2)
 
 
-def test_these_genomes_have_unique_matches_on_both_strands() -> None:
+def test_these_genomes_have_unique_matches_on_both_strands():
     counts = np.zeros(2, dtype=np.int64)
     for seed in range(20):
         found = found_by_minimizers(repeat_case(seed), 3, 3)
@@ -146,7 +143,7 @@ def test_these_genomes_have_unique_matches_on_both_strands() -> None:
 
 
 @each("seed", range(12))
-def test_neither_parts_nor_room_change_anything(seed: int) -> None:
+def test_neither_parts_nor_room_change_anything(seed):
     case = repeat_case(seed)
     (kmer_length, window), *_ = lengths_for(case.minimum_length)
     expected = found_by_minimizers(case, kmer_length, window)
@@ -155,7 +152,7 @@ def test_neither_parts_nor_room_change_anything(seed: int) -> None:
             patch.setattr(unique, "TASK_BASES", task_bases)
             patch.setattr(unique, "MIN_ROOM", room)
             patch.setattr(unique, "CANDIDATES", candidates)
-            told: list[int] = []
+            told = []
             backend = backend_with(case, kmer_length, window)
             block = case.block()
             found = backend.find_unique(block, STRANDS, ANY, executor.map, told.append)
@@ -164,7 +161,7 @@ def test_neither_parts_nor_room_change_anything(seed: int) -> None:
             assert difference(found[strand], expected[strand]) is None
 
 
-def test_long_matches_reach_the_ends_of_records_and_queries() -> None:
+def test_long_matches_reach_the_ends_of_records_and_queries():
     random = np.random.default_rng(3)
     record = made_bases(random, 3000, "ACGT")
     case = SearchCase("long", (record, record[:100]), (record, "T" + record[99:]), 20)
@@ -174,7 +171,7 @@ def test_long_matches_reach_the_ends_of_records_and_queries() -> None:
     assert check(case, 9, 12) >= 2
 
 
-def test_one_strand_alone_has_the_same_matches() -> None:
+def test_one_strand_alone_has_the_same_matches():
     case = random_case(5)
     expected = found_by_minimizers(case, 3, case.minimum_length - 2)
     backend = backend_with(case, 3, case.minimum_length - 2)
@@ -184,7 +181,7 @@ def test_one_strand_alone_has_the_same_matches() -> None:
         assert difference(found[strand], expected[strand]) is None
 
 
-def test_more_rows_than_are_allowed_give_none() -> None:
+def test_more_rows_than_are_allowed_give_none():
     case = repeat_case(1)
     (kmer_length, window), *_ = lengths_for(case.minimum_length)
     backend = backend_with(case, kmer_length, window)
@@ -196,14 +193,14 @@ def test_more_rows_than_are_allowed_give_none() -> None:
     assert backend.find_unique(case.block(), STRANDS, most - 1, map, lambda bases: None) is None
 
 
-def test_a_part_of_a_block_does_not_see_its_neighbours() -> None:
+def test_a_part_of_a_block_does_not_see_its_neighbours():
     """The codes beside a part are those of other queries (`QueryBlock.part`)."""
     random = np.random.default_rng(8)
     text = made_bases(random, 400, "ACGT")
     queries = tuple(text[begin : begin + 50] for begin in range(0, 400, 50))
     case = SearchCase("parts", (text,), queries, 20)
     backend = backend_with(case, 9, 12)
-    block: QueryBlock = block_of(queries)
+    block = block_of(queries)
     for first in range(len(queries)):
         part = block.part(first, first + 1)
         found = backend.find_unique(part, STRANDS, ANY, map, lambda bases: None)
@@ -211,13 +208,13 @@ def test_a_part_of_a_block_does_not_see_its_neighbours() -> None:
         assert rows_of(found[Strand.FORWARD]) == [[(0, 50 * first, 50)]]
 
 
-def test_released_pages_are_gone() -> None:
+def test_released_pages_are_gone():
     backend = backend_with(random_case(1), 1, 1)
     backend.release_pages()
     assert not backend.only_unique
 
 
-def satellite_case(seed: int) -> SearchCase:
+def satellite_case(seed):
     """Copies of a unit, of which each base may differ, between other bases; and reads of them."""
     random = np.random.default_rng(seed)
     unit = ("AC", "A", made_bases(random, 171, "ACGT"))[seed % 3]
@@ -229,13 +226,13 @@ def satellite_case(seed: int) -> SearchCase:
 
 
 @each("seed", range(12))
-def test_satellites(seed: int) -> None:
+def test_satellites(seed):
     """Reads, and sequences longer than what lists are sorted by."""
     check(satellite_case(seed), 13, 8)
     check(satellite_case(seed), 9, 12)
 
 
-def test_a_repeat_without_unique_matches_is_not_walked() -> None:
+def test_a_repeat_without_unique_matches_is_not_walked():
     """Looking at each of the 50,000 copies for each minimizer would take some ten seconds."""
     copies = "AC" * 50_000
     queries = tuple(

@@ -1,7 +1,5 @@
 """Searches of repeats by windows, in which most occurrences of a k-mer are not looked at."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -25,9 +23,7 @@ from mummergpu.runtime.stats import Stats
         *(KmerSampling(6, kmers, is_picked=True) for kmers in (1, 4, 9)),
     ],
 )
-def test_all_matches_with_a_window_are_found_in_sorted_lists(
-    seed: int, ordered_bases: int, sampling: KmerSampling
-) -> None:
+def test_all_matches_with_a_window_are_found_in_sorted_lists(seed, ordered_bases, sampling):
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by many more."""
     case = repeats_case(seed)
     window = case.minimum_length
@@ -50,7 +46,7 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(
 
 
 @pytest.mark.parametrize("distance", [1, 4, 11])
-def test_windows_that_overlap_are_found_by_picked_kmers(distance: int) -> None:
+def test_windows_that_overlap_are_found_by_picked_kmers(distance):
     """Several windows may have the same picked k-mer, and a match not all of them."""
     case = repeats_case(1)
     window = case.minimum_length

@@ -1,7 +1,5 @@
 """The kernels of the cpu backend through its one method: which rows, in which order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.in_memory import block_of, reference_of
@@ -10,25 +8,16 @@ from helpers.oracle import brute_force_mems
 from helpers.search_cases import find_on, rows_of
 from helpers.trees import LAYOUTS, PLAIN, WIDE_LAYOUTS, layout_id
 
-from mummergpu.index.pages import Page, plan_pages
-from mummergpu.index.tree.layout import Layout
+from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree_index import build_page
-from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.mems import MemColumns
 
 Rows = list[tuple[int, int, int]]
 """Start in the query, start in the joined reference, length."""
 
 
-def columns_of(
-    reference: Reference,
-    page: Page,
-    queries: list[str],
-    minimum_length: int,
-    layout: Layout = PLAIN,
-) -> MemColumns:
+def columns_of(reference, page, queries, minimum_length, layout=PLAIN):
     stats = Stats()
     block = block_of(queries)
     backend = TreeCpuBackend(stats)
@@ -38,13 +27,13 @@ def columns_of(
     return columns
 
 
-def on_one_page(record: str, queries: list[str], minimum_length: int) -> list[Rows]:
+def on_one_page(record, queries, minimum_length):
     reference = reference_of([record])
     (page,) = plan_pages(reference.codes.size, 1 << 20, minimum_length - 1)
     return rows_of(columns_of(reference, page, queries, minimum_length))
 
 
-def expected(records: list[str], queries: list[str], minimum_length: int) -> list[Rows]:
+def expected(records, queries, minimum_length):
     starts = reference_of(records).record_starts.tolist()
     return [
         [
@@ -57,7 +46,7 @@ def expected(records: list[str], queries: list[str], minimum_length: int) -> lis
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 300])
 @pytest.mark.parametrize("behind", ["N", "C", "CGTAGCTTNCAGGACT"])
-def test_rows_of_one_query_position_ascend_however_many_they_are(count: int, behind: str) -> None:
+def test_rows_of_one_query_position_ascend_however_many_they_are(count, behind):
     """They come from the tree by what stands behind them, and from a chain the last first."""
     record = "".join("GATTACA" + behind[number * 7 % len(behind)] for number in range(count))
     (rows,) = on_one_page(record, ["GATTACA"], 7)
@@ -65,7 +54,7 @@ def test_rows_of_one_query_position_ascend_however_many_they_are(count: int, beh
 
 
 @pytest.mark.parametrize("length", [5, 40, 200])
-def test_homopolymers_give_every_pair_of_ends(length: int) -> None:
+def test_homopolymers_give_every_pair_of_ends(length):
     (rows,) = on_one_page("A" * 100, ["A" * length], 5)
     assert [rows] == expected(["A" * 100], ["A" * length], 5)
 
@@ -81,18 +70,16 @@ def test_homopolymers_give_every_pair_of_ends(length: int) -> None:
     ],
     ids=["some too short", "no queries", "all too short", "breaks"],
 )
-def test_rows_of_small_blocks(
-    record: str, queries: list[str], least: int, rows: list[Rows]
-) -> None:
+def test_rows_of_small_blocks(record, queries, least, rows):
     assert on_one_page(record, queries, least) == rows
 
 
-def test_left_maximality_is_settled_by_the_base_before_also_at_breaks() -> None:
+def test_left_maximality_is_settled_by_the_base_before_also_at_breaks():
     record, query = "TACGTNACGTGACGT", "TACGTNACGTNNACGT"
     assert on_one_page(record, [query], 4) == expected([record], [query], 4)
 
 
-def test_suffixes_that_end_behind_the_same_bases_are_all_reported() -> None:
+def test_suffixes_that_end_behind_the_same_bases_are_all_reported():
     records = ["TGATTACA", "CGATTACA", "GATTACA", "AGATTACA"]
     reference = reference_of(records)
     (page,) = plan_pages(reference.codes.size, 1000, 3)
@@ -107,11 +94,9 @@ QUERIES = ["ACGTTGCATGTCAGGCTAACGTTGCA", "AAAAAAAAAAAAAAAAAA", "TTGACGCAGGCTAACG
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 @each("page_size", [5, 6, 13, 30, 1000])
-def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(
-    layout: Layout, page_size: int
-) -> None:
+def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(layout, page_size):
     reference = reference_of(RECORDS)
-    found: list[Rows] = [[] for _ in QUERIES]
+    found = [[] for _ in QUERIES]
     for page in plan_pages(reference.codes.size, page_size, 4):
         columns = columns_of(reference, page, QUERIES, 5, layout)
         assert (
@@ -123,7 +108,7 @@ def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(
     assert [sorted(rows) for rows in found] == expected(RECORDS, QUERIES, 5)
 
 
-def test_a_match_longer_than_many_pages_comes_whole_from_the_first() -> None:
+def test_a_match_longer_than_many_pages_comes_whole_from_the_first():
     record = "".join(np.random.default_rng(9).choice(list("ACGT"), 2_000))
     reference = reference_of([record])
     pages = plan_pages(reference.codes.size, 100, 39)
@@ -132,7 +117,7 @@ def test_a_match_longer_than_many_pages_comes_whole_from_the_first() -> None:
     assert found == [[(0, 0, 2_000)]] + [[]] * (len(pages) - 1)
 
 
-def test_a_match_ends_where_its_record_ends_also_at_the_end_of_a_page() -> None:
+def test_a_match_ends_where_its_record_ends_also_at_the_end_of_a_page():
     records = ["ACGTTGCA", "TGTCAGGC"]
     reference = reference_of(records)
     pages = plan_pages(reference.codes.size, 8, 3)
@@ -143,7 +128,7 @@ def test_a_match_ends_where_its_record_ends_also_at_the_end_of_a_page() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-def test_many_queries_of_many_lengths_at_once(layout: Layout) -> None:
+def test_many_queries_of_many_lengths_at_once(layout):
     random = np.random.default_rng(11)
     record = "".join(random.choice(list("ACGT"), 400))
     queries = []
@@ -157,7 +142,7 @@ def test_many_queries_of_many_lengths_at_once(layout: Layout) -> None:
 
 
 @pytest.mark.parametrize("page_size", [1000, 20])
-def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
+def test_more_rows_than_there_is_room_for_are_not_made(page_size):
     reference = reference_of(["A" * 50])
     stats = Stats()
     pages = plan_pages(50, page_size, 4)
@@ -171,7 +156,7 @@ def test_more_rows_than_there_is_room_for_are_not_made(page_size: int) -> None:
     assert columns.count == rows
 
 
-def test_the_pages_that_are_held_last_are_searched() -> None:
+def test_the_pages_that_are_held_last_are_searched():
     reference = reference_of(RECORDS)
     stats = Stats()
     pages = plan_pages(reference.codes.size, 13, 4)
@@ -179,7 +164,7 @@ def test_the_pages_that_are_held_last_are_searched() -> None:
     indexed = [build_page(reference, page, PLAIN, stats) for page in pages]
     block = block_of(QUERIES)
     backend = TreeCpuBackend(stats)
-    found: list[Rows] = [[] for _ in QUERIES]
+    found = [[] for _ in QUERIES]
     for group in ([indexed[0]], indexed[1:4], indexed[4:]):
         backend.load_pages(group, 5)
         columns = find_on(backend, block)

@@ -1,7 +1,5 @@
 """What the kernels that search trees are compiled for."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest
@@ -13,20 +11,20 @@ from mummergpu.matching.tree.cuda_program import tree_program
 NONE = tree_program(Policy(), wide=False, profile=False)
 
 
-def test_the_order_of_nodes_makes_no_difference() -> None:
+def test_the_order_of_nodes_makes_no_difference():
     assert tree_program(Policy(node_reordering=True), wide=False, profile=False) == NONE
     assert "NODE_REORDERING" not in dict(NONE.macros)
 
 
 @pytest.mark.parametrize("flag", [flag for flag in LETTERS if flag != "node_reordering"])
-def test_each_policy_is_one_macro(flag: str) -> None:
+def test_each_policy_is_one_macro(flag):
     made = tree_program(Policy(**{flag: True}), wide=False, profile=False)
     assert dict(made.macros) == dict(NONE.macros) | {flag.upper(): 1}
     assert made.name == f"tree-{LETTERS[flag]}"
     assert made.entry == NONE.entry
 
 
-def test_every_macro_is_always_defined() -> None:
+def test_every_macro_is_always_defined():
     assert set(NONE.definitions()) == {
         "-DQUERY_TEXTURE=0",
         "-DREFERENCE_TEXTURE=0",
@@ -41,7 +39,7 @@ def test_every_macro_is_always_defined() -> None:
     assert [text.replace("=1", "=0") for text in every.definitions()] == NONE.definitions()
 
 
-def test_names_tell_programs_apart() -> None:
+def test_names_tell_programs_apart():
     assert NONE.name == "tree-none"
     made = tree_program(Policy.from_code("Tmnrt"), wide=True, profile=False)
     assert sorted(made.name.removeprefix("tree-")) == sorted("TmrtW")
@@ -51,7 +49,7 @@ def test_names_tell_programs_apart() -> None:
     assert len({one.name for one in every}) == len(every) == 256
 
 
-def test_the_constants_are_those_of_the_layout() -> None:
+def test_the_constants_are_those_of_the_layout():
     constants = dict(NONE.constants)
     for name in ("EDGE_START", "LEAF_ID", "NO_NODE", "REFERENCE_WIDTH_BITS"):
         assert constants[name] == getattr(layout, name)

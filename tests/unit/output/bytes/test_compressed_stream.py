@@ -1,7 +1,5 @@
 """A stream is compressed to the same bytes, however it is cut and by however many threads."""
 
-from __future__ import annotations
-
 import gzip
 import threading
 from itertools import pairwise
@@ -12,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.output.bytes.compression import BgzfCompressor, CompressedStream
-from mummergpu.output.bytes.texts import Piece
 
 CHUNK_BYTES = BgzfCompressor.chunk_bytes
 TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()
 
 
-def compressed(text: bytes, cuts: list[int], threads: int) -> bytes:
-    found: list[bytes] = []
-    given_back: list[int] = []
+def compressed(text, cuts, threads):
+    found = []
+    given_back = []
 
-    def take_back(piece: Piece) -> None:
+    def take_back(piece):
         assert isinstance(piece, np.ndarray)
         given_back.append(piece.ctypes.data)
         piece.fill(0)
@@ -42,20 +39,20 @@ def compressed(text: bytes, cuts: list[int], threads: int) -> bytes:
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.integers(0, 1 << 30), max_size=6), st.integers(1, 4))
-def test_cuts_and_threads_change_nothing(cuts: list[int], threads: int) -> None:
+def test_cuts_and_threads_change_nothing(cuts, threads):
     found = compressed(TEXT, cuts, threads)
     assert found == compressed(TEXT, [], 1)
     assert gzip.decompress(found) == TEXT
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1])
-def test_every_size_comes_back(size: int) -> None:
+def test_every_size_comes_back(size):
     assert gzip.decompress(compressed(TEXT[:size], [], 2)) == TEXT[:size]
 
 
-def test_few_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_chunks_wait(monkeypatch):
     monkeypatch.setattr(BgzfCompressor, "chunk_bytes", 10)
-    found: list[bytes] = []
+    found = []
     stream = CompressedStream(BgzfCompressor(), 1, found.append)
     for number in range(50):
         stream.add(b"0123456789")
@@ -63,7 +60,7 @@ def test_few_chunks_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     stream.close()
 
 
-def test_closing_ends_the_threads() -> None:
+def test_closing_ends_the_threads():
     before = set(threading.enumerate())
     stream = CompressedStream(BgzfCompressor(), 3, lambda piece: None)
     stream.add(TEXT)

@@ -1,7 +1,5 @@
 """Compressed output is what other programs read: gzip, bgzip, samtools and zstd."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
@@ -9,7 +7,6 @@ import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pysam
@@ -25,7 +22,7 @@ from mummergpu.output.targets import OutputTarget
 SIZES = [0, 1, 1000, BGZF_BLOCK_BYTES - 1, BGZF_BLOCK_BYTES, BGZF_BLOCK_BYTES + 1, 300_000]
 
 
-def text_of(size: int, random_bytes: bool) -> bytes:
+def text_of(size, random_bytes):
     return (
         os.urandom(size) if random_bytes else bytes(random.Random(size).choices(b"ACGT\n", k=size))
     )
@@ -33,7 +30,7 @@ def text_of(size: int, random_bytes: bool) -> bytes:
 
 @pytest.mark.parametrize("random_bytes", [False, True])
 @pytest.mark.parametrize("size", SIZES)
-def test_bgzf_is_gzip(size: int, random_bytes: bool) -> None:
+def test_bgzf_is_gzip(size, random_bytes):
     text = text_of(size, random_bytes)
     compressor = BgzfCompressor()
     packed = compressor.compress(np.frombuffer(text, dtype=np.uint8)) + compressor.compress(text)
@@ -41,7 +38,7 @@ def test_bgzf_is_gzip(size: int, random_bytes: bool) -> None:
 
 
 @pytest.mark.parametrize("random_bytes", [False, True])
-def test_each_block_says_where_the_next_one_begins(random_bytes: bool) -> None:
+def test_each_block_says_where_the_next_one_begins(random_bytes):
     text = text_of(300_000, random_bytes)
     compressor = BgzfCompressor()
     packed = compressor.compress(text) + compressor.end()
@@ -55,7 +52,7 @@ def test_each_block_says_where_the_next_one_begins(random_bytes: bool) -> None:
 
 
 @pytest.mark.parametrize("random_bytes", [False, True])
-def test_htslib_reads_bgzf(random_bytes: bool, tmp_path: Path) -> None:
+def test_htslib_reads_bgzf(random_bytes, tmp_path):
     text = text_of(300_000, random_bytes)
     compressor = BgzfCompressor()
     path = tmp_path / "x.gz"
@@ -66,7 +63,7 @@ def test_htslib_reads_bgzf(random_bytes: bool, tmp_path: Path) -> None:
         subprocess.run([program, "-t", str(path)], check=True)
 
 
-def test_zstd_reads_what_is_written(tmp_path: Path) -> None:
+def test_zstd_reads_what_is_written(tmp_path):
     pytest.importorskip("zstandard", reason="zstandard is not installed")
     compressor = compressor_of("zstd")
     assert compressor is not None
@@ -93,23 +90,23 @@ def test_zstd_reads_what_is_written(tmp_path: Path) -> None:
         ("x.feather", OutputTarget("x.feather", "arrow", None)),
     ],
 )
-def test_the_name_of_a_file_tells_its_format(path: str, expected: OutputTarget) -> None:
+def test_the_name_of_a_file_tells_its_format(path, expected):
     assert target_of(path) == expected
 
 
-def test_a_format_that_is_named_wins() -> None:
+def test_a_format_that_is_named_wins():
     for name in names_of(RowKind.MATCHES):
         path = "x.png" if name == "plot" else "x.paf"
         assert target_of(path, name).format == name
 
 
 @pytest.mark.parametrize("path", ["x.bam.gz", "x.cram.zst", "x.parquet.bgz"])
-def test_nothing_is_compressed_twice(path: str) -> None:
+def test_nothing_is_compressed_twice(path):
     with pytest.raises(OptionError, match="once more"):
         target_of(path)
 
 
-def mixed_text(size: int, seed: int) -> bytes:
+def mixed_text(size, seed):
     """Text of letters, numbers and noise, so that blocks are of every kind."""
     made = random.Random(seed)
     parts = []
@@ -120,7 +117,7 @@ def mixed_text(size: int, seed: int) -> bytes:
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> BgzfCompressor:
+def slow(monkeypatch):
     """What compresses where the library hides its functions."""
     monkeypatch.setattr("mummergpu.output.bytes.compression.isal_functions", lambda: None)
     compressor = BgzfCompressor()
@@ -129,7 +126,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> BgzfCompressor:
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_blocks_are_those_of_the_library(level: int) -> None:
+def test_blocks_are_those_of_the_library(level):
     fast = BgzfCompressor(level)
     assert fast._functions is not None
     for seed, size in enumerate([0, 1, 17, 5000, BGZF_BLOCK_BYTES, 200_000, 1_100_000]):
@@ -149,7 +146,7 @@ def test_blocks_are_those_of_the_library(level: int) -> None:
 
 
 @pytest.mark.parametrize("random_bytes", [False, True])
-def test_zlib_makes_bgzf_too(slow: BgzfCompressor, random_bytes: bool) -> None:
+def test_zlib_makes_bgzf_too(slow, random_bytes):
     for size in SIZES:
         text = text_of(size, random_bytes)
         packed = slow.compress(text) + slow.compress(np.frombuffer(text, dtype=np.uint8))
@@ -163,7 +160,7 @@ def test_zlib_makes_bgzf_too(slow: BgzfCompressor, random_bytes: bool) -> None:
         assert len(blocks) == 2 * -(-size // BGZF_BLOCK_BYTES)
 
 
-def hash_of(word: int) -> int:
+def hash_of(word):
     """The hash by which ISA-L finds matches, as `bgzf_blocks` describes it."""
     for _ in range(32):
         word = word >> 1 ^ 0x82F63B78 * (word & 1)
@@ -171,14 +168,14 @@ def hash_of(word: int) -> int:
 
 
 @pytest.mark.parametrize("place", [0, 1, 2, 1 << 15, (1 << 15) + 2])
-def test_blocks_do_not_depend_on_where_memory_lies(place: int) -> None:
+def test_blocks_do_not_depend_on_where_memory_lies(place):
     """The library hashes an address; each block has bytes of the same hash as one of them."""
     made = random.Random(place)
     compressors = [BgzfCompressor() for _ in range(3)]
     for compressor in compressors:
         compressor.compress(b"x")
         address = compressor._rooms.stream.ctypes.data >> 16 & 0xFFFF_FFFF
-        words: list[int] = []
+        words = []
         while len(words) < 3:
             word = made.getrandbits(32)
             words += [word] if hash_of(word) == hash_of(address) else []
@@ -195,14 +192,14 @@ def test_blocks_do_not_depend_on_where_memory_lies(place: int) -> None:
             assert len({one.compress(bytes(block)) for one in compressors}) == 1
 
 
-def texts_of_all_hashes(size: int) -> list[bytes]:
+def texts_of_all_hashes(size):
     """Texts whose first bytes come again, one for each value of the hash of an address.
 
     Of a short text, the library uses fewer bits of the hash.
     """
     made = random.Random(size)
     values = min(1 << 13, 1 << (2 * size).bit_length())
-    words: dict[int, int] = {}
+    words = {}
     while len(words) < values:
         word = made.getrandbits(32)
         words.setdefault(hash_of(word) % values, word)
@@ -215,15 +212,13 @@ def texts_of_all_hashes(size: int) -> list[bytes]:
 
 @pytest.mark.parametrize("size", [12, 40, 600, 3000, 5000])
 @pytest.mark.parametrize("is_slow", [False, True])
-def test_threads_make_the_same_blocks(
-    is_slow: bool, size: int, request: pytest.FixtureRequest
-) -> None:
+def test_threads_make_the_same_blocks(is_slow, size, request):
     """Each thread keeps its state elsewhere; those of igzip for Python differ in a few blocks."""
     compressor = request.getfixturevalue("slow") if is_slow else BgzfCompressor()
     texts = texts_of_all_hashes(size)
     together = threading.Barrier(4)
 
-    def compress_all(_number: int) -> list[bytes]:
+    def compress_all(_number):
         together.wait()
         return [compressor.compress(text) for text in texts]
 
@@ -232,7 +227,7 @@ def test_threads_make_the_same_blocks(
     assert found[0] == found[1] == found[2] == found[3]
 
 
-def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch):
     monkeypatch.setattr(
         "mummergpu.output.bytes.compression.compress_blocks", lambda *arguments: FAILED
     )

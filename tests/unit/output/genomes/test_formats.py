@@ -1,7 +1,5 @@
 """.delta and PAF of genome alignments, field by field."""
 
-from __future__ import annotations
-
 import random
 
 from helpers.genome_alignments import paf_lines
@@ -13,7 +11,7 @@ from mummergpu.output.genomes.delta import GenomeDelta
 from mummergpu.output.genomes.sink import AlignedQueries
 
 
-def made() -> tuple[list[str], list[str], AlignedQueries]:
+def made():
     some = random.Random(2)
     reference = [random_bases(some, 3000), random_bases(some, 4000)]
     queries = [
@@ -26,7 +24,7 @@ def made() -> tuple[list[str], list[str], AlignedQueries]:
     return reference, queries, AlignedQueries.of_block(block_of(queries), found)
 
 
-def test_a_delta_has_the_places_of_all_gaps() -> None:
+def test_a_delta_has_the_places_of_all_gaps():
     reference, queries, aligned = made()
     made_delta = GenomeDelta(reference_of(reference), "q.fa")
     assert made_delta.head().split(b"\n")[1:] == [b"NUCMER", b""]
@@ -56,7 +54,7 @@ def test_a_delta_has_the_places_of_all_gaps() -> None:
     assert lines == []
 
 
-def test_paf_has_a_line_for_each_alignment() -> None:
+def test_paf_has_a_line_for_each_alignment():
     reference, queries, aligned = made()
     found = aligned.alignments
     lines = paf_lines(reference_of(reference), aligned)
@@ -82,7 +80,7 @@ def test_paf_has_a_line_for_each_alignment() -> None:
         assert [tag for tag in fields[12:] if tag[:2] in ("NM", "AS", "cg")] == tags
 
 
-def test_queries_without_alignments_have_no_text() -> None:
+def test_queries_without_alignments_have_no_text():
     some = random.Random(1)
     reference, queries = [random_bases(some, 500)], [random_bases(some, 500)]
     aligned = AlignedQueries.of_block(block_of(queries), align(reference, queries))

@@ -1,11 +1,8 @@
 """SAM and BAM of genome alignments: against a plain formatter, and as samtools reads them."""
 
-from __future__ import annotations
-
 import random
 import re
 from itertools import groupby
-from pathlib import Path
 
 import pysam
 import pytest
@@ -26,7 +23,6 @@ from mummergpu.errors import InputError
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.genomes.genome_rows import GenomeRows
-from mummergpu.output.options import ReadGroup
 from mummergpu.output.records.bam import MOST_OPERATIONS, AlignmentBam
 from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
@@ -34,7 +30,7 @@ from mummergpu.output.records.sam import AlignmentSam
 COMMAND = "mummergpu align r.fa q.fa"
 
 
-def plain_mismatches(case: GenomeCase, row: MadeAlignment) -> str:
+def plain_mismatches(case, row):
     """The value of MD, the slow way."""
     text, run = "", 0
     pairs = [pair for pair in case.pairs(row) if pair[0] != INSERTION]
@@ -53,7 +49,7 @@ def plain_mismatches(case: GenomeCase, row: MadeAlignment) -> str:
     return f"{text}{run}"
 
 
-def plain_roles(case: GenomeCase) -> list[int]:
+def plain_roles(case):
     """0, 256 or 2048 for each alignment, the slow way; the later one scores more."""
     forward = [
         (len(case.texts[row.query]) - row.query_end, len(case.texts[row.query]) - row.query_start)
@@ -62,7 +58,7 @@ def plain_roles(case: GenomeCase) -> list[int]:
         for row in case.rows
     ]
     roles = [256] * len(case.rows)
-    kept: list[int] = []
+    kept = []
     for number in range(len(case.rows))[::-1]:
         begin, end = forward[number]
         own = [other for other in kept if case.rows[other].query == case.rows[number].query]
@@ -76,13 +72,13 @@ def plain_roles(case: GenomeCase) -> list[int]:
     return roles
 
 
-def plain_cigar(case: GenomeCase, row: MadeAlignment, clip: str) -> str:
+def plain_cigar(case, row, clip):
     clips = row.query_start, len(case.texts[row.query]) - row.query_end
     before, after = (f"{size}{clip}" if size else "" for size in clips)
     return before + "".join(f"{size}{'MID'[kind]}" for kind, size in row.operations) + after
 
 
-def plain_rows(case: GenomeCase) -> list[str]:
+def plain_rows(case):
     """The rows of all alignments, the slow way."""
     roles, lines = plain_roles(case), []
     qualities = MappingQualities(case.reference).of(case.columns).tolist()
@@ -125,26 +121,20 @@ def plain_rows(case: GenomeCase) -> list[str]:
     return lines
 
 
-def content_of(
-    kind: type[AlignmentSam | AlignmentBam],
-    case: GenomeCase,
-    with_bases: bool = True,
-    group: ReadGroup | None = GROUP,
-    piece_bytes: int = 1 << 20,
-) -> bytes:
+def content_of(kind, case, with_bases=True, group=GROUP, piece_bytes=1 << 20):
     source = GenomeRows(case.reference, with_bases=with_bases)
     made = kind(case.reference, source, AlignmentHead(group, COMMAND), "q.fa", piece_bytes)
     pieces = made.format_block(case.queries, case.queries.alignments)
     return b"".join([made.head(), *(piece.tobytes() for piece in pieces), *made.tail()])
 
 
-def write_bam(path: Path, case: GenomeCase) -> None:
+def write_bam(path, case):
     compressor = BgzfCompressor()
     content = content_of(AlignmentBam, case)
     path.write_bytes(compressor.compress(content) + compressor.end())
 
 
-def write_reference(path: Path, case: GenomeCase) -> None:
+def write_reference(path, case):
     names = [name.decode() for name in case.reference.names]
     path.write_text(
         "".join(
@@ -154,19 +144,19 @@ def write_reference(path: Path, case: GenomeCase) -> None:
     )
 
 
-def bins_of(path: Path) -> list[int]:
+def bins_of(path):
     with pysam.AlignmentFile(str(path), "rb") as file:
         return [record.bin for record in file]
 
 
 @each("seed", range(60))
-def test_rows_equal_those_of_a_plain_formatter(seed: int) -> None:
+def test_rows_equal_those_of_a_plain_formatter(seed):
     case = random_case(random.Random(seed))
     text = content_of(AlignmentSam, case, piece_bytes=(1, 3000)[seed % 2]).decode()
     assert [line for line in text.splitlines() if line[0] != "@"] == plain_rows(case)
 
 
-def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch):
     cases = (random_case(random.Random(seed)) for seed in range(100))
     case = next(case for case in cases if plain_roles(case).count(2048) > 2)
     monkeypatch.setattr("mummergpu.output.genomes.genome_rows.MAX_TAG_BYTES", 0)
@@ -188,7 +178,7 @@ def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch: pytest.Monke
 
 
 @each("seed", range(10))
-def test_rows_may_leave_out_the_bases(seed: int) -> None:
+def test_rows_may_leave_out_the_bases(seed):
     case = random_case(random.Random(seed))
     text = content_of(AlignmentSam, case, with_bases=False).decode()
     found = [line for line in text.splitlines() if line[0] != "@"]
@@ -200,9 +190,7 @@ def test_rows_may_leave_out_the_bases(seed: int) -> None:
 
 
 @each("seed", range(25))
-def test_samtools_reads_the_rows_of_sam_from_bam(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_samtools_reads_the_rows_of_sam_from_bam(seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bam")
     case = random_case(random.Random(seed))
     text = content_of(AlignmentSam, case)
@@ -222,7 +210,7 @@ def test_samtools_reads_the_rows_of_sam_from_bam(
         assert int(samtools("view", "-c", folder / "sorted.bam", place)) >= 1
 
 
-def long_case(pairs: int) -> GenomeCase:
+def long_case(pairs):
     """A query whose alignment has two operations for each of so many pairs, and one more; twice."""
     made = random.Random(pairs)
     reference, query = b"", b"GG"
@@ -245,7 +233,7 @@ def long_case(pairs: int) -> GenomeCase:
 
 
 @pytest.mark.parametrize("pairs", [(MOST_OPERATIONS - 1) // 2 - 1, 40_000])
-def test_alignments_of_many_operations(pairs: int, tmp_path: Path) -> None:
+def test_alignments_of_many_operations(pairs, tmp_path):
     case = long_case(pairs)
     text = content_of(AlignmentSam, case)
     write_bam(tmp_path / "x.bam", case)
@@ -259,7 +247,7 @@ def test_alignments_of_many_operations(pairs: int, tmp_path: Path) -> None:
     assert samtools("calmd", "--no-PG", tmp_path / "x.bam", tmp_path / "r.fa") == text
 
 
-def test_picard_finds_no_error(tmp_path: Path) -> None:
+def test_picard_finds_no_error(tmp_path):
     case = next(
         case
         for seed in range(100)
@@ -272,7 +260,7 @@ def test_picard_finds_no_error(tmp_path: Path) -> None:
         assert picard_errors(tmp_path / name, tmp_path / "r.fa", *NO_QUALITIES) == []
 
 
-def test_names_that_sam_has_no_room_for() -> None:
+def test_names_that_sam_has_no_room_for():
     reference = named_records([(b"r", b"ACGTACGT")])
     row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
     for kind in (AlignmentSam, AlignmentBam):

@@ -1,31 +1,21 @@
 """PAF of genome alignments, against a plain formatter."""
 
-from __future__ import annotations
-
 import random
 import re
 from itertools import groupby
 
 import pytest
-from helpers.genome_alignments import (
-    DELETION,
-    INSERTION,
-    MATCH,
-    GenomeCase,
-    MadeAlignment,
-    paf_lines,
-    random_case,
-)
+from helpers.genome_alignments import DELETION, INSERTION, MATCH, paf_lines, random_case
 from helpers.loops import each
 
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
 from mummergpu.output.genomes.sink import AlignedQueries
 
 
-def plain_changes(case: GenomeCase, row: MadeAlignment) -> str:
+def plain_changes(case, row):
     """The value of cs, the slow way."""
 
-    def kind_of(pair: tuple[int, str, str]) -> str:
+    def kind_of(pair):
         kind, base, other = pair
         if kind != MATCH:
             return "+" if kind == INSERTION else "-"
@@ -43,7 +33,7 @@ def plain_changes(case: GenomeCase, row: MadeAlignment) -> str:
     return text
 
 
-def plain_line(case: GenomeCase, row: MadeAlignment, score: int, quality: int) -> str:
+def plain_line(case, row, score, quality):
     """The line of an alignment, the slow way; none of these competes with another one."""
     pairs = list(case.pairs(row))
     length = len(case.texts[row.query])
@@ -67,7 +57,7 @@ def plain_line(case: GenomeCase, row: MadeAlignment, score: int, quality: int) -
 
 
 @each("seed", range(60))
-def test_lines_equal_those_of_a_plain_formatter(seed: int) -> None:
+def test_lines_equal_those_of_a_plain_formatter(seed):
     case = random_case(random.Random(seed))
     qualities = MappingQualities(case.reference).of(case.columns).tolist()
     expected = [
@@ -78,7 +68,7 @@ def test_lines_equal_those_of_a_plain_formatter(seed: int) -> None:
     assert paf_lines(case.reference, case.queries) == without
 
 
-def test_the_random_alignments_have_every_kind_of_difference() -> None:
+def test_the_random_alignments_have_every_kind_of_difference():
     cases = [random_case(random.Random(seed)) for seed in range(60)]
     text = "".join(plain_changes(case, row) for case in cases for row in case.rows)
     for pattern in (
@@ -94,7 +84,7 @@ def test_the_random_alignments_have_every_kind_of_difference() -> None:
     assert kinds == {MATCH, INSERTION, DELETION}
 
 
-def test_queries_without_bases_have_no_changes() -> None:
+def test_queries_without_bases_have_no_changes():
     case = random_case(random.Random(0))
     queries = AlignedQueries.of_block(case.block, case.columns)
     with pytest.raises(ValueError, match="bases"):

@@ -1,7 +1,5 @@
 """VCF of genome alignments: the rows make the query of the reference, and nobody moves them."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 
@@ -28,17 +26,17 @@ FEW_BASES = b"AC"
 """So few that gaps have many places."""
 
 
-def vcf_of(case: GenomeCase) -> str:
+def vcf_of(case):
     made = GenomeVcf(case.reference, ("folder/sample 1.fa.gz",))
     pieces = [made.head(), *made.format_block(case.queries, case.queries.alignments), *made.tail()]
     return b"".join(pieces).decode()
 
 
-def rows_of(text: str) -> list[list[str]]:
+def rows_of(text):
     return [line.split("\t") for line in text.splitlines() if line[0] != "#"]
 
 
-def changed(bases: str, rows: list[list[str]]) -> str:
+def changed(bases, rows):
     """A record in which each REF is replaced by its ALT."""
     events = []
     for _, position, _, before, after, *_ in rows:
@@ -59,14 +57,12 @@ def changed(bases: str, rows: list[list[str]]) -> str:
     return made + bases[end:]
 
 
-def rows_alone(case: GenomeCase, row: MadeAlignment) -> list[list[str]]:
+def rows_alone(case, row):
     return rows_of(vcf_of(replace(case, rows=[row])))
 
 
 @each("seed, letters", [(seed, letters) for seed in range(80) for letters in (BASES, FEW_BASES)])
-def test_the_rows_of_an_alignment_make_the_query_of_the_reference(
-    seed: int, letters: bytes
-) -> None:
+def test_the_rows_of_an_alignment_make_the_query_of_the_reference(seed, letters):
     case = random_case(random.Random(seed), letters)
     for row in case.rows:
         bases = bases_of(case.reference, row.record).decode()
@@ -76,7 +72,7 @@ def test_the_rows_of_an_alignment_make_the_query_of_the_reference(
 
 
 @each("seed", range(60))
-def test_rows_are_those_of_all_alignments_once_and_sorted(seed: int) -> None:
+def test_rows_are_those_of_all_alignments_once_and_sorted(seed):
     case = random_case(random.Random(seed), FEW_BASES)
     rows = rows_of(vcf_of(case))
     keys = [(case.reference.names.index(row[0].encode()), int(row[1])) for row in rows]
@@ -91,7 +87,7 @@ def test_rows_are_those_of_all_alignments_once_and_sorted(seed: int) -> None:
 
 
 @each("seed", range(40))
-def test_a_filter_tells_which_places_have_several_alignments(seed: int) -> None:
+def test_a_filter_tells_which_places_have_several_alignments(seed):
     case = random_case(random.Random(seed))
     text = vcf_of(case)
     names = [name.decode() for name in case.names]
@@ -114,9 +110,7 @@ def test_a_filter_tells_which_places_have_several_alignments(seed: int) -> None:
 
 
 @each("seed, letters", [(seed, letters) for seed in range(40) for letters in (b"ACGTN", FEW_BASES)])
-def test_bcftools_norm_changes_nothing(
-    seed: int, letters: bytes, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_bcftools_norm_changes_nothing(seed, letters, tmp_path_factory):
     program = program_of("bcftools")
     folder = tmp_path_factory.mktemp("norm")
     case = random_case(random.Random(seed), letters)
@@ -144,9 +138,7 @@ def test_bcftools_norm_changes_nothing(
         (b"AACCTT", b"AAGTT", [(MATCH, 2), (INSERTION, 1), (DELETION, 2), (MATCH, 2)], "3 CC G"),
     ],
 )
-def test_gaps_are_moved_and_joined(
-    reference: bytes, query: bytes, operations: list[tuple[int, int]], expected: str
-) -> None:
+def test_gaps_are_moved_and_joined(reference, query, operations, expected):
     aligned = sum(size for kind, size in operations if kind != INSERTION)
     row = MadeAlignment(0, 0, 0, 0, len(reference) - aligned, operations)
     case = GenomeCase(named_records([(b"r", reference)]), [b"q"], [query], [row])
@@ -154,7 +146,7 @@ def test_gaps_are_moved_and_joined(
     assert [" ".join((row[1], row[3], row[4])) for row in rows] == [expected]
 
 
-def test_the_header_has_records_and_the_sample() -> None:
+def test_the_header_has_records_and_the_sample():
     reference = named_records([(b"one", b"ACGT"), (b"none", b""), (b"two", b"AC")])
     lines = GenomeVcf(reference, ("folder/a b.fa.gz", "c.fa")).head().decode().splitlines()
     assert lines[0] == "##fileformat=VCFv4.2"
@@ -163,7 +155,7 @@ def test_the_header_has_records_and_the_sample() -> None:
     assert lines[-1].split("\t")[8:] == ["FORMAT", "a_b"]
 
 
-def test_names_that_vcf_has_no_room_for() -> None:
+def test_names_that_vcf_has_no_room_for():
     reference = named_records([(b"r", b"ACGTACGT")])
     row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
     ((*_, info, _, _),) = rows_of(

@@ -1,12 +1,9 @@
 """Arrow and Parquet files hold every match once, in groups that no block size changes."""
 
-from __future__ import annotations
-
 import io
 import random
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,33 +29,33 @@ COLUMNS = ["query", "reference", "query_start", "reference_start", "length", "re
 
 
 @pytest.fixture(autouse=True)
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_fasta("r.fa", RECORDS)
     write_fasta("q.fa", QUERIES)
 
 
 @pytest.fixture
-def pyarrow() -> Any:
+def pyarrow():
     return pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 
 @pytest.fixture
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_groups(monkeypatch):
     """Groups of few rows, so that a small file has many of them."""
     monkeypatch.setattr(arrow.RowGroups.__init__, "__defaults__", (7, arrow.NAME_BYTES))
     monkeypatch.setattr(arrow, "GROUP_ROWS", 7)
 
 
-def run(words: str) -> int:
+def run(words):
     return main(["r.fa", "q.fa", "-b", "-C", "-q", "-l", "20", *words.split()])
 
 
-def expected_rows() -> list[tuple[Any, ...]]:
+def expected_rows():
     return [tuple(row) for row in mummergpu.Index.build("r.fa").match(QUERIES, strands="both")]
 
 
-def table_of(pyarrow: Any, content: bytes, format_name: str) -> Any:
+def table_of(pyarrow, content, format_name):
     if format_name == "arrow":
         return pyarrow.ipc.open_file(pyarrow.py_buffer(content)).read_all()
     from pyarrow import parquet
@@ -66,12 +63,12 @@ def table_of(pyarrow: Any, content: bytes, format_name: str) -> Any:
     return parquet.read_table(io.BytesIO(content))
 
 
-def rows_of(table: Any) -> list[tuple[Any, ...]]:
+def rows_of(table):
     return list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_the_columns_are_those_of_the_matches(pyarrow: Any, format_name: str) -> None:
+def test_the_columns_are_those_of_the_matches(pyarrow, format_name):
     assert run(f"-o x.{format_name}") == 0
     table = table_of(pyarrow, Path(f"x.{format_name}").read_bytes(), format_name)
     assert table.column_names == COLUMNS
@@ -82,9 +79,7 @@ def test_the_columns_are_those_of_the_matches(pyarrow: Any, format_name: str) ->
 
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_groups_of_rows_do_not_depend_on_blocks_and_threads(
-    pyarrow: Any, format_name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_groups_of_rows_do_not_depend_on_blocks_and_threads(pyarrow, format_name, monkeypatch):
     from pyarrow import parquet
 
     found = set()
@@ -110,13 +105,11 @@ def test_groups_of_rows_do_not_depend_on_blocks_and_threads(
 
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_a_block_with_too_many_matches_is_never_whole_in_memory(
-    pyarrow: Any, format_name: str
-) -> None:
+def test_a_block_with_too_many_matches_is_never_whole_in_memory(pyarrow, format_name):
     m = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
     reference = m._searched.reference
-    pieces: list[Any] = []
-    stats: Any = Stats()
+    pieces = []
+    stats = Stats()
     sink = arrow.ArrowSink(format_name, reference, pieces.append, stats, max_rows=10)
     prepared = sink.prepare(m._block, m._mems())
     assert not isinstance(prepared, type(iter([]))), "a generator makes the columns when asked"
@@ -124,7 +117,7 @@ def test_a_block_with_too_many_matches_is_never_whole_in_memory(
     sizes = []
     add = sink._groups.add
 
-    def watched(batch: Any) -> Any:
+    def watched(batch):
         sizes.append(batch.num_rows)
         return add(batch)
 
@@ -136,7 +129,7 @@ def test_a_block_with_too_many_matches_is_never_whole_in_memory(
     assert rows_of(table_of(pyarrow, content, format_name)) == expected_rows()
 
 
-def test_groups_end_where_names_are_too_long(pyarrow: Any) -> None:
+def test_groups_end_where_names_are_too_long(pyarrow):
     names = [MADE.choice(["", "a", "bc" * 4, "d" * 30, "é"]) for _ in range(500)]
     numbers = list(range(500))
     whole = pyarrow.record_batch({"query": pyarrow.array(names), "n": pyarrow.array(numbers)})
@@ -155,7 +148,7 @@ def test_groups_end_where_names_are_too_long(pyarrow: Any) -> None:
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_a_run_without_matches_gives_an_empty_table(pyarrow: Any, format_name: str) -> None:
+def test_a_run_without_matches_gives_an_empty_table(pyarrow, format_name):
     Path("q.fa").write_text(">a\nACGT\n")
     assert run(f"-o x.{format_name}") == 0
     table = table_of(pyarrow, Path(f"x.{format_name}").read_bytes(), format_name)
@@ -163,7 +156,7 @@ def test_a_run_without_matches_gives_an_empty_table(pyarrow: Any, format_name: s
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_names_of_any_bytes_are_kept_apart(pyarrow: Any, format_name: str) -> None:
+def test_names_of_any_bytes_are_kept_apart(pyarrow, format_name):
     lines = [b">a\xff", BASES[:50].encode(), b">a\xfe", BASES[:50].encode(), b">\xc3\xa9", b"A"]
     Path("q.fa").write_bytes(b"\n".join(lines))
     Path("r.fa").write_bytes(b">r\xe9\n" + BASES.encode())
@@ -176,7 +169,7 @@ def test_names_of_any_bytes_are_kept_apart(pyarrow: Any, format_name: str) -> No
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_a_failed_run_leaves_nothing(pyarrow: Any, format_name: str) -> None:
+def test_a_failed_run_leaves_nothing(pyarrow, format_name):
     Path("q.fa").write_text(Path("q.fa").read_text() + ">bad\n!\n")
     assert run(f"-o x.{format_name} -o x.txt --block-size 100") == 1
     assert sorted(path.name for path in Path().iterdir()) == ["q.fa", "r.fa"]
@@ -184,15 +177,13 @@ def test_a_failed_run_leaves_nothing(pyarrow: Any, format_name: str) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_a_full_disk_is_one_line(
-    pyarrow: Any, format_name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_one_line(pyarrow, format_name, capsys):
     assert run(f"--format {format_name} -o /dev/full") == 1
     assert "/dev/full: cannot be written: No space left" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_a_missing_library_is_named(format_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(format_name, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     m = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
     with pytest.raises(LibraryError, match=r"needs pyarrow \(pip install 'mummergpu\[arrow\]'\)"):
@@ -201,7 +192,7 @@ def test_a_missing_library_is_named(format_name: str, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_pandas_reads_it(pyarrow: Any, format_name: str) -> None:
+def test_pandas_reads_it(pyarrow, format_name):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     assert run(f"-o x.{format_name}") == 0
     read = {"arrow": pandas.read_feather, "parquet": pandas.read_parquet}[format_name]
@@ -214,7 +205,7 @@ def test_pandas_reads_it(pyarrow: Any, format_name: str) -> None:
 
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_polars_reads_it(pyarrow: Any, format_name: str) -> None:
+def test_polars_reads_it(pyarrow, format_name):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     assert run(f"-o x.{format_name}") == 0
     read = {"arrow": polars.read_ipc, "parquet": polars.read_parquet}[format_name]

@@ -1,23 +1,19 @@
 """BAM is, byte for byte, what htslib makes of the same alignments in SAM."""
 
-from __future__ import annotations
-
 import gzip
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pysam
 import pytest
 from helpers.loops import each
-from helpers.match_cases import MatchCase, Row, match_cases, text_of
+from helpers.match_cases import MatchCase, match_cases, text_of
 from helpers.match_records import match_bam, match_sam
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input.reference import Reference
 from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.options import ReadGroup, SamOptions
 from mummergpu.output.records.bam import PIECE_BYTES
@@ -29,11 +25,11 @@ OPTIONS = st.builds(
 )
 
 
-def sam_of(case: MatchCase, options: SamOptions) -> bytes:
+def sam_of(case, options):
     return text_of(match_sam(case.reference, options), case)
 
 
-def bam_of_htslib(text: bytes, folder: Path) -> bytes:
+def bam_of_htslib(text, folder):
     """What htslib makes of SAM, without the compression."""
     source, target = folder / "x.sam", folder / "x.bam"
     source.write_bytes(text)
@@ -46,23 +42,21 @@ def bam_of_htslib(text: bytes, folder: Path) -> bytes:
     return gzip.decompress(target.read_bytes())
 
 
-def bam_of(case: MatchCase, options: SamOptions, piece_bytes: int) -> bytes:
+def bam_of(case, options, piece_bytes):
     made = match_bam(case.reference, options, piece_bytes)
     return text_of(made, case)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(match_cases(), OPTIONS, st.integers(1, 2000))
-def test_records_are_those_of_htslib(
-    tmp_path: Path, case: MatchCase, options: SamOptions, piece_bytes: int
-) -> None:
+def test_records_are_those_of_htslib(tmp_path, case, options, piece_bytes):
     expected = bam_of_htslib(sam_of(case, options), tmp_path)
     assert bam_of(case, options, piece_bytes) == expected
 
 
 @each("length", [*range(1, 70), 127, 128, 129, 1000])
 @pytest.mark.parametrize("strand", list(Strand))
-def test_bases_of_every_length_are_packed(length: int, strand: Strand, tmp_path: Path) -> None:
+def test_bases_of_every_length_are_packed(length, strand, tmp_path):
     made = random.Random(length)
     bases = [bytes(made.choices(b"ACGTN", k=size)) for size in (3, length, 2)]
     rows = {strand: [[(0, (0, 0, 1))]] * 3}
@@ -71,20 +65,20 @@ def test_bases_of_every_length_are_packed(length: int, strand: Strand, tmp_path:
     assert bam_of(case, SamOptions(), PIECE_BYTES) == expected
 
 
-def test_numbers_of_every_size(tmp_path: Path) -> None:
+def test_numbers_of_every_size(tmp_path):
     """Tags of one, two and four bytes; CIGARs with long clips."""
     bases = bytes(random.Random(3).choices(b"ACGT", k=70_000))
-    rows: list[tuple[int, Row]] = [(0, (n % 60_000, n, 20 + n % 300)) for n in range(69_000)]
+    rows = [(0, (n % 60_000, n, 20 + n % 300)) for n in range(69_000)]
     rows.append((0, (1, 0, 69_990)))
     case = MatchCase([(b"r", bases)], [(b"q", bases)], {Strand.FORWARD: [rows]})
     expected = bam_of_htslib(sam_of(case, SamOptions()), tmp_path)
     assert bam_of(case, SamOptions(), PIECE_BYTES) == expected
 
 
-def test_rows_without_bases_share_a_piece_however_long_their_query_is() -> None:
+def test_rows_without_bases_share_a_piece_however_long_their_query_is():
     """A genome has very many: a text with room for all its bases for each would fill the memory."""
     bases = b"ACGT" * 50_000
-    rows: list[tuple[int, Row]] = [(0, (n, n, 20 + (n == 0))) for n in range(1000)]
+    rows = [(0, (n, n, 20 + (n == 0))) for n in range(1000)]
     case = MatchCase([(b"r", bases)], [(b"q", bases)], {Strand.FORWARD: [rows]})
     for made in (
         match_bam(case.reference, SamOptions(), piece_bytes=1 << 16),
@@ -95,17 +89,17 @@ def test_rows_without_bases_share_a_piece_however_long_their_query_is() -> None:
         assert len(sizes) <= 10 and sum(sizes) > 1000 * 60
 
 
-def far_reference(case: MatchCase, base_count: int) -> Reference:
+def far_reference(case, base_count):
     """The reference of a case with a longer record, which takes no memory."""
     codes = np.broadcast_to(np.uint8(0), (base_count,))
     lengths = np.array([base_count], dtype=np.int64)
     return replace(case.reference, codes=codes, record_lengths=lengths)
 
 
-def test_bins_at_every_border(tmp_path: Path) -> None:
+def test_bins_at_every_border(tmp_path):
     """Where each of the levels of bins ends, to the end of the longest record."""
     borders = [1 << level for level in range(14, 31)] + [3 << 14, 5 << 17, 7 << 20, 3 << 26]
-    rows: list[tuple[int, Row]] = [
+    rows = [
         (0, (0, border + shift, length))
         for border in borders
         for shift in (-20_000, -20, -11, -10, -9, -1, 0, 1)
@@ -120,7 +114,7 @@ def test_bins_at_every_border(tmp_path: Path) -> None:
     assert text_of(made, case) == bam_of_htslib(text, tmp_path)
 
 
-def test_a_longer_record_or_query_is_refused() -> None:
+def test_a_longer_record_or_query_is_refused():
     case = MatchCase([(b"r", b"A")], [(b"q" * 255, b"A")], {})
     with pytest.raises(InputError, match="2,147,483,647"):
         match_bam(far_reference(case, 1 << 31), SamOptions())
@@ -128,7 +122,7 @@ def test_a_longer_record_or_query_is_refused() -> None:
         text_of(match_bam(case.reference, SamOptions()), case)
 
 
-def test_a_compressed_file_is_what_htslib_reads(tmp_path: Path) -> None:
+def test_a_compressed_file_is_what_htslib_reads(tmp_path):
     made = random.Random(6)
     bases = bytes(made.choices(b"ACGT", k=200))
     queries = [(b"q%d" % number, bases[number % 100 :]) for number in range(3000)]

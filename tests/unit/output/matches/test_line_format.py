@@ -22,7 +22,7 @@ from mummergpu.sequence.strand import Strand
 Maker = Callable[..., LineFormat]
 
 
-def plain_paf(case: MatchCase) -> bytes:
+def plain_paf(case):
     return joined(
         (
             *(one.query_name, one.query_length, one.query_start, one.query_end, one.strand),
@@ -33,7 +33,7 @@ def plain_paf(case: MatchCase) -> bytes:
     )
 
 
-def plain_bed(case: MatchCase) -> bytes:
+def plain_bed(case):
     return joined(
         (
             *(one.record_name, one.start, one.end, one.query_name or b"."),
@@ -43,7 +43,7 @@ def plain_bed(case: MatchCase) -> bytes:
     )
 
 
-def plain_tsv(case: MatchCase) -> bytes:
+def plain_tsv(case):
     head = [name.encode() for name in COLUMNS]
     lines = [
         (
@@ -70,21 +70,19 @@ PIECES = st.one_of(st.integers(1, 400), st.just(PIECE_BYTES))
 @formats
 @settings(deadline=None)
 @given(data=st.data())
-def test_lines_equal_those_of_a_plain_formatter(
-    make: Maker, plain: Callable[[MatchCase], bytes], data: st.DataObject
-) -> None:
+def test_lines_equal_those_of_a_plain_formatter(make, plain, data):
     names = ANY_NAME if plain is not plain_bed else ANY_NAME.filter(len)
     case = data.draw(match_cases(ANY_NAME, names))
     assert text_of(make(case.reference, data.draw(PIECES)), case) == plain(case)
 
 
-def many_rows(query_count: int, row_count: int) -> MatchCase:
+def many_rows(query_count, row_count):
     """Some rows for each query, in several records, on both strands."""
     random = np.random.default_rng(query_count + row_count)
     records = [(b"r%d" % number, b"ACGT" * 50) for number in range(7)]
     queries = [(b"query%d" % number, b"A" * 90) for number in range(query_count)]
 
-    def rows() -> list[tuple[int, tuple[int, int, int]]]:
+    def rows():
         return [
             (
                 int(random.integers(0, 7)),
@@ -98,9 +96,7 @@ def many_rows(query_count: int, row_count: int) -> MatchCase:
 
 @formats
 @pytest.mark.parametrize("piece_bytes", [1, 150, 1000])
-def test_pieces_are_bounded(
-    make: Maker, plain: Callable[[MatchCase], bytes], piece_bytes: int
-) -> None:
+def test_pieces_are_bounded(make, plain, piece_bytes):
     case = many_rows(20, 10)
     made = make(case.reference, piece_bytes)
     pieces = [bytes(piece) for piece in made.format_block(case.block, case.columns)]
@@ -110,14 +106,12 @@ def test_pieces_are_bounded(
 
 
 @formats
-def test_nothing_is_written_behind_the_text(
-    make: Maker, plain: Callable[[MatchCase], bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_written_behind_the_text(make, plain, monkeypatch):
     """Wide moves stay within the array."""
     case = many_rows(5, 4)
     guards = []
 
-    def guarded(size: int) -> np.ndarray:
+    def guarded(size):
         whole = np.full(size + OVERSHOOT + 64, 255, dtype=np.uint8)
         guards.append(whole[-64:])
         return whole[: size + OVERSHOOT]
@@ -130,9 +124,7 @@ def test_nothing_is_written_behind_the_text(
 
 
 @formats
-def test_pieces_that_come_back_are_used_again(
-    make: Maker, plain: Callable[[MatchCase], bytes]
-) -> None:
+def test_pieces_that_come_back_are_used_again(make, plain):
     case = many_rows(30, 5)
     made = make(case.reference, 2000)
     places = set()
@@ -153,9 +145,7 @@ AWKWARD_NUMBERS = sorted(
 
 @formats
 @pytest.mark.parametrize("strand", list(Strand))
-def test_numbers_around_every_power_of_ten(
-    make: Maker, plain: Callable[[MatchCase], bytes], strand: Strand
-) -> None:
+def test_numbers_around_every_power_of_ten(make, plain, strand):
     """A reference and a query of more bases than there are, of which nothing is read."""
     largest = 2 * AWKWARD_NUMBERS[-1]
     rows = [(one, other, 9) for one in AWKWARD_NUMBERS for other in AWKWARD_NUMBERS[::5]]
@@ -179,30 +169,28 @@ def test_numbers_around_every_power_of_ten(
             assert fields[1] == fields[6] == b"%d" % largest
 
 
-def test_a_long_line_has_a_piece_of_its_own() -> None:
+def test_a_long_line_has_a_piece_of_its_own():
     rows = {Strand.FORWARD: [[(0, (0, 0, 4))] * 3]}
     case = MatchCase([(b"r" * 9000, b"ACGT")], [(b"q" * 7000, b"ACGT")], rows)
     made = LineFormat(PAF, case.reference, 100)
     assert text_of(made, case) == plain_paf(case)
 
 
-def test_records_need_names_for_bed() -> None:
+def test_records_need_names_for_bed():
     case = MatchCase([(b"a", b"ACGT"), (b"", b"ACGT")], [])
     with pytest.raises(InputError, match="BED needs names, and record 2 has none"):
         LineFormat(BED, case.reference)
 
 
 @formats
-def test_a_block_without_matches_has_no_line(
-    make: Maker, plain: Callable[[MatchCase], bytes]
-) -> None:
+def test_a_block_without_matches_has_no_line(make, plain):
     for queries in ([], [(b"q", b"ACGT")] * 3):
         case = MatchCase([(b"r", b"ACGT")], queries, {Strand.FORWARD: [[] for _ in queries]})
         made = make(case.reference)
         assert text_of(made, case) == made.head() == plain(case)
 
 
-def test_one_compilation_serves_all() -> None:
+def test_one_compilation_serves_all():
     for make, _ in FORMATS:
         case = many_rows(3, 2)
         block = case.block

@@ -1,17 +1,13 @@
 """Tables of matches hold what the columns of a search say, row by row."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-from helpers.in_memory import Row, columns_of
+from helpers.in_memory import columns_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import record_lookup
-from mummergpu.output.matches.match_table import MatchTable, match_table, match_tables
+from mummergpu.output.matches.match_table import match_table, match_tables
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.strand import Strand
 
@@ -21,13 +17,13 @@ RECORD_STARTS = np.cumsum([0, *(length + 1 for length in RECORD_LENGTHS[:-1])], 
 SIZE = int(RECORD_STARTS[-1]) + RECORD_LENGTHS[-1]
 
 
-def block_of(count: int) -> QueryBlock:
+def block_of(count):
     offsets = np.arange(count + 1, dtype=np.int64) * QUERY_LENGTH
     codes = np.zeros(count * QUERY_LENGTH + 2 * MARGIN, dtype=np.uint8)
     return QueryBlock(0, codes, offsets, np.empty(0, np.uint8), np.zeros(count + 1, np.int64))
 
 
-def expected_rows(strands: dict[Strand, list[list[Row]]], count: int) -> list[tuple[Any, ...]]:
+def expected_rows(strands, count):
     found = []
     for query in range(count):
         for strand in Strand:
@@ -41,7 +37,7 @@ def expected_rows(strands: dict[Strand, list[list[Row]]], count: int) -> list[tu
     return found
 
 
-def rows_of(table: MatchTable) -> list[tuple[Any, ...]]:
+def rows_of(table):
     return list(zip(*(column.tolist() for column in table), strict=True))
 
 
@@ -51,7 +47,7 @@ row_lists = st.lists(row, max_size=4)
 
 @settings(deadline=None)
 @given(st.data(), st.integers(0, 6), st.integers(1, 9))
-def test_tables_of_every_size_hold_every_row(data: Any, count: int, max_rows: int) -> None:
+def test_tables_of_every_size_hold_every_row(data, count, max_rows):
     searched = data.draw(st.sampled_from([(Strand.FORWARD,), (Strand.REVERSE,), tuple(Strand)]))
     strands = {
         strand: data.draw(st.lists(row_lists, min_size=count, max_size=count))

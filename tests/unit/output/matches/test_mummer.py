@@ -1,45 +1,34 @@
 """The text of matches: against a plain formatter, and against MUMmer 3.23 itself."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
-from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.compilations import compilation_count
-from helpers.in_memory import Row, columns_of, named_queries, named_records
+from helpers.in_memory import columns_of, named_queries, named_records
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.output.bytes.texts import OVERSHOOT
 from mummergpu.output.matches import mummer
 from mummergpu.output.matches.mummer import MummerFormatter
 from mummergpu.output.options import TextStyle
 from mummergpu.sequence.codes import decode
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 STYLES = [TextStyle(*flags) for flags in itertools.product([False, True], repeat=4)]
 
 
-def block_of(queries: list[tuple[bytes, int]]) -> QueryBlock:
+def block_of(queries):
     return named_queries((name, b"A" * length) for name, length in queries)
 
 
-def formatted(formatter: MummerFormatter, block: QueryBlock, matches: Mapping) -> bytes:
+def formatted(formatter, block, matches):
     return b"".join(piece.tobytes() for piece in formatter.format_block(block, matches))
 
 
-def expected_text(
-    records: list[tuple[bytes, bytes]],
-    queries: list[tuple[bytes, int]],
-    matches: dict[Strand, list[list[Row]]],
-    style: TextStyle,
-) -> bytes:
+def expected_text(records, queries, matches, style):
     """Format the slow and plain way."""
     reference = named_records(records)
     width = max(len(name) for name, _ in records)
@@ -66,7 +55,7 @@ def expected_text(
     return b"".join(line + b"\n" for line in text)
 
 
-def random_case(seed: int, record_count: int):
+def random_case(seed, record_count):
     random = np.random.default_rng(seed)
     records = []
     for number in range(record_count):
@@ -97,7 +86,7 @@ def random_case(seed: int, record_count: int):
 
 @pytest.mark.parametrize("record_count", [0, 1, 2, 300])
 @pytest.mark.parametrize("style", STYLES)
-def test_text_equals_that_of_a_plain_formatter(style: TextStyle, record_count: int) -> None:
+def test_text_equals_that_of_a_plain_formatter(style, record_count):
     records, queries, matches = random_case(7 + record_count, record_count)
     columns = {strand: columns_of(rows) for strand, rows in matches.items()}
     formatter = MummerFormatter(named_records(records), style)
@@ -106,7 +95,7 @@ def test_text_equals_that_of_a_plain_formatter(style: TextStyle, record_count: i
 
 
 @pytest.mark.parametrize("strand", list(Strand))
-def test_only_strands_that_were_asked_for_have_headers(strand: Strand) -> None:
+def test_only_strands_that_were_asked_for_have_headers(strand):
     records, queries, matches = random_case(3, 2)
     formatter = MummerFormatter(named_records(records), TextStyle())
     text = formatted(formatter, block_of(queries), {strand: columns_of(matches[strand])})
@@ -114,7 +103,7 @@ def test_only_strands_that_were_asked_for_have_headers(strand: Strand) -> None:
     assert text.count(b"> ") == len(queries)
 
 
-def test_order_of_the_mapping_does_not_matter() -> None:
+def test_order_of_the_mapping_does_not_matter():
     records, queries, matches = random_case(4, 1)
     formatter = MummerFormatter(named_records(records), TextStyle())
     columns = {strand: columns_of(matches[strand]) for strand in reversed(Strand)}
@@ -124,7 +113,7 @@ def test_order_of_the_mapping_does_not_matter() -> None:
 
 @pytest.mark.parametrize("style", [STYLES[0], STYLES[-1]])
 @pytest.mark.parametrize("piece_bytes", [1, 64, 300, 5000])
-def test_pieces_are_bounded_and_join_to_the_whole(style: TextStyle, piece_bytes: int) -> None:
+def test_pieces_are_bounded_and_join_to_the_whole(style, piece_bytes):
     records, queries, matches = random_case(5, 3)
     columns = {strand: columns_of(rows) for strand, rows in matches.items()}
     formatter = MummerFormatter(named_records(records), style, piece_bytes)
@@ -135,12 +124,12 @@ def test_pieces_are_bounded_and_join_to_the_whole(style: TextStyle, piece_bytes:
     assert len(pieces) > 1
 
 
-def test_block_without_queries_has_no_text() -> None:
+def test_block_without_queries_has_no_text():
     formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), TextStyle())
     assert list(formatter.format_block(block_of([]), {Strand.FORWARD: columns_of([])})) == []
 
 
-def test_query_with_an_empty_name_and_no_bases() -> None:
+def test_query_with_an_empty_name_and_no_bases():
     style = TextStyle(show_query_lengths=True)
     formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), style)
     matches = {strand: columns_of([[]]) for strand in Strand}
@@ -149,7 +138,7 @@ def test_query_with_an_empty_name_and_no_bases() -> None:
 
 
 @given(st.data())
-def test_any_names_and_records(data: st.DataObject) -> None:
+def test_any_names_and_records(data):
     """Names of all sizes around those of the moves, records of very different sizes."""
     name = st.binary(max_size=70).map(lambda text: text.replace(b"\n", b"x"))
     size = st.one_of(st.integers(0, 3), st.sampled_from([63, 64, 65, 5000]))
@@ -177,15 +166,13 @@ def test_any_names_and_records(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_nothing_is_written_behind_the_text(
-    style: TextStyle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_written_behind_the_text(style, monkeypatch):
     """Wide moves stay within the array, which is full to the last byte that counts."""
     records, queries, matches = random_case(11, 3)
     formatter = MummerFormatter(named_records(records), style)
     guards = []
 
-    def guarded(size: int) -> np.ndarray:
+    def guarded(size):
         whole = np.full(size + OVERSHOOT + 64, 255, dtype=np.uint8)
         guards.append(whole[-64:])
         return whole[: size + OVERSHOOT]
@@ -200,7 +187,7 @@ def test_nothing_is_written_behind_the_text(
     assert all((guard == 255).all() for guard in guards)
 
 
-def test_pieces_that_come_back_are_used_again() -> None:
+def test_pieces_that_come_back_are_used_again():
     records, queries, matches = random_case(12, 3)
     columns = {strand: columns_of(rows) for strand, rows in matches.items()}
     formatter = MummerFormatter(named_records(records), TextStyle(), 1000)
@@ -215,7 +202,7 @@ def test_pieces_that_come_back_are_used_again() -> None:
     assert len(places) == 1
 
 
-def test_arrays_of_others_are_not_taken_back() -> None:
+def test_arrays_of_others_are_not_taken_back():
     formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), TextStyle(), 100)
     foreign = np.zeros(50, dtype=np.uint8)
     formatter.take_back(foreign)
@@ -225,7 +212,7 @@ def test_arrays_of_others_are_not_taken_back() -> None:
     assert not np.shares_memory(piece, foreign)
 
 
-def test_one_compilation_serves_all() -> None:
+def test_one_compilation_serves_all():
     for style in STYLES:
         for count in (0, 2):
             records, queries, matches = random_case(6, count)
@@ -257,9 +244,7 @@ MUMMER_QUERIES = (
     "flags", ["", "-b", "-r", "-b -c", "-b -L", "-F", "-s -b", "-r -c -s -F -L"]
 )
 @pytest.mark.parametrize("kind", sorted(MUMMER_REFERENCES))
-def test_bytes_are_those_of_mummer(
-    flags: str, kind: str, tmp_path: Path, mummer_binary: str
-) -> None:
+def test_bytes_are_those_of_mummer(flags, kind, tmp_path, mummer_binary):
     """MUMmer's own rows, read back and formatted anew, are the same bytes."""
     (tmp_path / "r.fa").write_bytes(MUMMER_REFERENCES[kind])
     (tmp_path / "q.fa").write_bytes(MUMMER_QUERIES)
@@ -276,7 +261,7 @@ def test_bytes_are_those_of_mummer(
     assert formatted(formatter, block_of(queries), matches) == told
 
 
-def parse_fasta(text: bytes) -> list[tuple[bytes, bytes]]:
+def parse_fasta(text):
     records = []
     for record in text.split(b">")[1:]:
         header, _, bases = record.partition(b"\n")
@@ -285,18 +270,12 @@ def parse_fasta(text: bytes) -> list[tuple[bytes, bytes]]:
     return records
 
 
-def read_back(
-    text: bytes,
-    records: list[tuple[bytes, bytes]],
-    queries: list[tuple[bytes, int]],
-    strands: list[Strand],
-    style: TextStyle,
-) -> dict[Strand, MemColumns]:
+def read_back(text, records, queries, strands, style):
     starts = {
         name: int(start)
         for (name, _), start in zip(records, named_records(records).record_starts, strict=True)
     }
-    rows: dict[Strand, list[list[Row]]] = {strand: [] for strand in strands}
+    rows = {strand: [] for strand in strands}
     headers = 0
     for line in text.splitlines():
         if line.startswith(b">"):
@@ -313,7 +292,7 @@ def read_back(
     return {strand: columns_of(of_strand) for strand, of_strand in rows.items()}
 
 
-def test_what_backends_make_text_by_is_what_the_formatter_has() -> None:
+def test_what_backends_make_text_by_is_what_the_formatter_has():
     records = [(b"one", b"ACGT"), (b"", b"A"), (b"longer", b"")]
     given = MummerFormatter(
         named_records(records), TextStyle(True, False, True), piece_bytes=99
@@ -329,18 +308,18 @@ def test_what_backends_make_text_by_is_what_the_formatter_has() -> None:
 
 
 @pytest.mark.parametrize(("four", "bytes_before"), [(False, 0), (True, 4)])
-def test_a_name_of_no_bytes_has_blanks_around_it(four: bool, bytes_before: int) -> None:
+def test_a_name_of_no_bytes_has_blanks_around_it(four, bytes_before):
     style = TextStyle(four_columns=four)
     given = MummerFormatter(named_records([(b"", b"ACGT")]), style).row_format()
     assert given is not None and given.head_bytes == bytes_before
 
 
-def test_sequences_are_the_formatters_work() -> None:
+def test_sequences_are_the_formatters_work():
     style = TextStyle(show_sequences=True)
     assert MummerFormatter(named_records([(b"r", b"ACGT")]), style).row_format() is None
 
 
-def test_pieces_for_backends_are_used_again() -> None:
+def test_pieces_for_backends_are_used_again():
     formatter = MummerFormatter(named_records([(b"r", b"ACGT")]), TextStyle(), piece_bytes=100)
     given = formatter.row_format()
     assert given is not None

@@ -1,22 +1,16 @@
 """A run's matches as a picture: which are drawn, with which names, and what is left out."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.options import match_options
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.drawing import picture
-from mummergpu.drawing.segments import Segments
 from mummergpu.output.formats import target_of
 from mummergpu.output.matches import picture_sink
 from mummergpu.output.matches.picture_sink import SegmentStore, file_title
-from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.match import run
 from mummergpu.sequence.strand import Strand
@@ -24,7 +18,7 @@ from mummergpu.sequence.strand import Strand
 BOTH = (Strand.FORWARD, Strand.REVERSE)
 
 
-def text_rows(path: Path, names: list[str], lengths: list[int]) -> list[tuple[Any, ...]]:
+def text_rows(path, names, lengths):
     """The rows of MUMmer's text: query, record, starts on the forward strand, length, strand."""
     rows = []
     query, is_reverse = "", False
@@ -41,7 +35,7 @@ def text_rows(path: Path, names: list[str], lengths: list[int]) -> list[tuple[An
     return rows
 
 
-def segment_rows(segments: Segments) -> list[tuple[Any, ...]]:
+def segment_rows(segments):
     rows = []
     queries = segments.queries.numbers_of(segments.query_positions).tolist()
     records = segments.references.numbers_of(segments.reference_positions).tolist()
@@ -62,7 +56,7 @@ def segment_rows(segments: Segments) -> list[tuple[Any, ...]]:
 class Inputs:
     """A reference of three records and queries from them, and what the pictures got."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder, monkeypatch):
         self.folder = folder
         made = random.Random(11)
         self.records = [random_bases(made, size) for size in (400, 30, 700)]
@@ -75,18 +69,18 @@ class Inputs:
         self.names = [f"query{number}" for number in range(len(self.queries))]
         self._write("r.fa", [f"record{number}" for number in range(3)], self.records)
         self._write("q.fa", self.names, self.queries)
-        self.got: list[Any] = []
+        self.got = []
         monkeypatch.setattr(picture_sink, "picture_bytes", self._take)
 
-    def _write(self, name: str, names: list[str], texts: list[str]) -> None:
+    def _write(self, name, names, texts):
         lines = [f">{one}\n{text}\n" for one, text in zip(names, texts, strict=True)]
         (self.folder / name).write_text("".join(lines))
 
-    def _take(self, found: Any, style: picture.PictureStyle, file_format: str) -> bytes:
+    def _take(self, found, style, file_format):
         self.got.append((found, style))
         return file_format.encode()
 
-    def run(self, targets: tuple[OutputTarget, ...], block_size: int) -> None:
+    def run(self, targets, block_size):
         options = match_options(
             str(self.folder / "r.fa"),
             (str(self.folder / "q.fa"),),
@@ -101,7 +95,7 @@ class Inputs:
         )
         run(replace(options, outputs=targets), RunContext(options.threads))
 
-    def draw(self, block_size: int = 1 << 20) -> Any:
+    def draw(self, block_size=1 << 20):
         """What the picture was made of, beside the rows of the text."""
         path = self.folder / "x.png"
         text = self.folder / "rows.txt"
@@ -111,18 +105,18 @@ class Inputs:
         assert style.title == "q against r"
         return found
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def rows(self):
         lengths = [len(query) for query in self.queries]
         return text_rows(self.folder / "rows.txt", self.names, lengths)
 
 
 @pytest.fixture
-def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inputs:
+def inputs(tmp_path, monkeypatch):
     return Inputs(tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
-def test_a_dot_plot_gets_all_rows(inputs: Inputs, block_size: int) -> None:
+def test_a_dot_plot_gets_all_rows(inputs, block_size):
     segments = inputs.draw(block_size)
     rows = inputs.rows()
     assert len(rows) > 40 and {row[5] for row in rows} == {False, True}
@@ -134,9 +128,7 @@ def test_a_dot_plot_gets_all_rows(inputs: Inputs, block_size: int) -> None:
 
 
 @pytest.mark.parametrize("block_size", [1, 200, 1 << 20])
-def test_the_longest_matches_of_the_first_queries_stay(
-    inputs: Inputs, block_size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_longest_matches_of_the_first_queries_stay(inputs, block_size, monkeypatch):
     monkeypatch.setattr(picture_sink, "MOST_QUERIES", 33)
     monkeypatch.setattr(picture_sink, "SegmentStore", lambda: SegmentStore(20))
     segments = inputs.draw(block_size)
@@ -148,16 +140,14 @@ def test_the_longest_matches_of_the_first_queries_stay(
     assert (segments.match_count, segments.query_count) == (len(rows), 40)
 
 
-def test_rows_of_a_large_block_come_in_parts(
-    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_large_block_come_in_parts(inputs, monkeypatch):
     from mummergpu.matching.kmer import cpu
 
     monkeypatch.setattr(cpu, "SIZES", replace(cpu.SIZES, max_rows=3))
     assert segment_rows(inputs.draw()) == inputs.rows()
 
 
-def test_titles_are_the_names_of_files() -> None:
+def test_titles_are_the_names_of_files():
     paths = ("a/b/yeast.fa.gz", "reads.fastq", "x.2.fna", "-", ".fa", "plain", "index.mgi", "a.BAM")
     assert [file_title(path) for path in paths] == [
         *("yeast", "reads", "x.2", "standard input", ".fa", "plain", "index.mgi", "a")

@@ -1,9 +1,5 @@
 """SAM: against a plain formatter, in pieces of every size, and as pysam reads it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pysam
 import pytest
@@ -20,7 +16,7 @@ from mummergpu.output.matches.match_rows import PIECE_ROWS
 from mummergpu.output.options import SamOptions, read_group_of
 from mummergpu.output.records import sam
 from mummergpu.output.records.header import AlignmentHead, sam_header
-from mummergpu.output.records.sam import PART_BASES, AlignmentSam
+from mummergpu.output.records.sam import PART_BASES
 from mummergpu.sequence.codes import decode, encode
 from mummergpu.sequence.strand import Strand
 
@@ -28,16 +24,16 @@ GROUP = read_group_of(r"@RG\tID:a group\tSM:sample")
 COMPLEMENTS = bytes.maketrans(b"ACGTN", b"TGCAN")
 
 
-def letters_of(bases: bytes, is_reverse: bool) -> bytes:
+def letters_of(bases, is_reverse):
     """The letters of a query on a strand: A, C, G, T and N."""
     letters = decode(encode(bases))
     return letters[::-1].translate(COMPLEMENTS) if is_reverse else letters
 
 
-def plain_lines(case: MatchCase, options: SamOptions) -> bytes:
+def plain_lines(case, options):
     """The lines of a case, the slow way."""
     group = [] if options.read_group is None else [b"RG:Z:" + options.read_group.name.encode()]
-    lines: list[list[bytes | int]] = []
+    lines = []
     for query, (name, bases) in enumerate(case.queries):
         matches = [one for one in case.matches() if one.query == query]
         name = name or b"*"
@@ -67,12 +63,7 @@ def plain_lines(case: MatchCase, options: SamOptions) -> bytes:
     return joined(lines)
 
 
-def sam_of(
-    case: MatchCase,
-    options: SamOptions,
-    piece_bytes: int = PIECE_BYTES,
-    piece_rows: int = PIECE_ROWS,
-) -> AlignmentSam:
+def sam_of(case, options, piece_bytes=PIECE_BYTES, piece_rows=PIECE_ROWS):
     return match_sam(case.reference, options, "mummergpu r q", piece_bytes, piece_rows)
 
 
@@ -89,9 +80,7 @@ OPTIONS = st.builds(
     st.one_of(st.integers(1, 9), st.just(PIECE_ROWS)),
     st.booleans(),
 )
-def test_lines_equal_those_of_a_plain_formatter(
-    case: MatchCase, options: SamOptions, piece_bytes: int, piece_rows: int, nameless: bool
-) -> None:
+def test_lines_equal_those_of_a_plain_formatter(case, options, piece_bytes, piece_rows, nameless):
     if nameless:
         case = MatchCase(case.records, [(b"", bases) for _, bases in case.queries], case.rows)
     head = AlignmentHead(options.read_group, "mummergpu r q")
@@ -102,7 +91,7 @@ def test_lines_equal_those_of_a_plain_formatter(
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 40))
-def test_the_longest_are_kept(lengths: list[int], max_hits: int) -> None:
+def test_the_longest_are_kept(lengths, max_hits):
     rows = [(0, (length, 0, length)) for length in lengths]
     middle = len(rows) // 3
     strands = {Strand.FORWARD: [rows[:middle]], Strand.REVERSE: [rows[middle:]]}
@@ -115,9 +104,7 @@ def test_the_longest_are_kept(lengths: list[int], max_hits: int) -> None:
 
 @settings(deadline=None, max_examples=30)
 @given(case=match_cases(), options=OPTIONS)
-def test_pysam_reads_what_the_columns_say(
-    case: MatchCase, options: SamOptions, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_pysam_reads_what_the_columns_say(case, options, tmp_path_factory):
     path = tmp_path_factory.mktemp("sam") / "x.sam"
     path.write_bytes(text_of(sam_of(case, options), case))
     matches = list(case.matches())
@@ -146,7 +133,7 @@ def test_pysam_reads_what_the_columns_say(
         assert row.has_tag("RG") == (options.read_group is not None)
 
 
-def long_query(length: int) -> MatchCase:
+def long_query(length):
     random = np.random.default_rng(length)
     bases = decode(random.integers(0, 5, length).astype(np.uint8))
     rows = [(0, (3, 0, 5)), (0, (4, 1, 7))]
@@ -155,7 +142,7 @@ def long_query(length: int) -> MatchCase:
 
 
 @pytest.mark.parametrize("length", [11, PART_BASES - 1, PART_BASES, PART_BASES + 1, 50_003])
-def test_the_bases_of_a_query_may_lie_in_many_pieces(length: int) -> None:
+def test_the_bases_of_a_query_may_lie_in_many_pieces(length):
     case = long_query(length)
     expected = plain_lines(case, SamOptions())
     for piece_bytes in (1, 10_000, 10_033, 20_000):
@@ -165,11 +152,11 @@ def test_the_bases_of_a_query_may_lie_in_many_pieces(length: int) -> None:
         assert max(map(len, pieces)) <= max(piece_bytes, 2 * PART_BASES + 1000)
 
 
-def test_nothing_is_written_behind_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_written_behind_the_text(monkeypatch):
     case = long_query(11_000)
     guards = []
 
-    def guarded(size: int) -> np.ndarray:
+    def guarded(size):
         whole = np.full(size + OVERSHOOT + 64, 255, dtype=np.uint8)
         guards.append(whole[-64:])
         return whole[: size + OVERSHOOT]
@@ -182,7 +169,7 @@ def test_nothing_is_written_behind_the_text(monkeypatch: pytest.MonkeyPatch) -> 
     assert guards and all((guard == 255).all() for guard in guards)
 
 
-def test_long_clips_and_positions(tmp_path: Path) -> None:
+def test_long_clips_and_positions(tmp_path):
     """Numbers beyond the table of small ones, and of more than eight digits."""
     case = MatchCase(
         [(b"r", b"A" * 5000)],
@@ -207,14 +194,14 @@ def test_long_clips_and_positions(tmp_path: Path) -> None:
     assert positions == [99_999_999, 100_000_000, longest - 999]
 
 
-def test_a_name_that_is_too_long_is_an_error() -> None:
+def test_a_name_that_is_too_long_is_an_error():
     case = MatchCase([(b"r", b"A")], [(b"n" * 255, b"A")], {Strand.FORWARD: [[]]})
     made = sam_of(case, SamOptions())
     with pytest.raises(InputError, match="at most 254 bytes"):
         list(made.format_block(case.block, case.columns))
 
 
-def test_one_compilation_serves_all() -> None:
+def test_one_compilation_serves_all():
     for case in (long_query(50), MatchCase([(b"r", b"A")], [], {Strand.REVERSE: []})):
         block = case.block
         for array in (block.padded_codes, block.offsets, block.names, block.name_offsets):

@@ -1,7 +1,5 @@
 """The longest matches are kept, whatever the parts in which they come."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,13 +9,13 @@ from mummergpu.output.matches.picture_sink import SegmentColumns, SegmentStore
 parts_of_lengths = st.lists(st.lists(st.integers(1, 6), max_size=9), max_size=8)
 
 
-def columns_of(lengths: list[int], first: int) -> SegmentColumns:
+def columns_of(lengths, first):
     places = np.arange(first, first + len(lengths), dtype=np.int64)
     return SegmentColumns(places, places + 1000, np.array(lengths, np.int64), places % 2 == 1)
 
 
 @given(parts_of_lengths, st.integers(1, 20))
-def test_the_longest_stay_and_of_equals_the_first(parts: list[list[int]], most: int) -> None:
+def test_the_longest_stay_and_of_equals_the_first(parts, most):
     store = SegmentStore(most)
     count = 0
     for lengths in parts:

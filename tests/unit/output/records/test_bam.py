@@ -1,15 +1,11 @@
 """BAM for alignments of reads is, byte for byte, what htslib makes of their SAM."""
 
-from __future__ import annotations
-
 import gzip
 import random
-from pathlib import Path
 
 import numpy as np
 import pysam
 from helpers.alignment_tools import GROUP
-from helpers.alignments import AlignedReads
 from helpers.made_alignments import random_alignments, random_reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +16,7 @@ from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
 
 
-def content(made: AlignmentBam, case: AlignedReads) -> bytes:
+def content(made, case):
     text = made.head()
     for piece in made.format_block(case.reads, case.columns):
         text += piece.tobytes()
@@ -28,7 +24,7 @@ def content(made: AlignmentBam, case: AlignedReads) -> bytes:
     return text
 
 
-def bam_of_htslib(text: bytes, folder: Path) -> bytes:
+def bam_of_htslib(text, folder):
     """What htslib makes of SAM, without the compression."""
     source, target = folder / "x.sam", folder / "x.bam"
     source.write_bytes(text)
@@ -43,9 +39,7 @@ def bam_of_htslib(text: bytes, folder: Path) -> bytes:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(), st.integers(1, 40), st.booleans(), st.sampled_from([1, 999, PIECE_BYTES]))
-def test_records_are_those_of_htslib(
-    tmp_path: Path, seed: int, templates: int, with_group: bool, piece_bytes: int
-) -> None:
+def test_records_are_those_of_htslib(tmp_path, seed, templates, with_group, piece_bytes):
     made = random.Random(seed)
     reference = random_reference(made)
     case = random_alignments(made, reference, templates)
@@ -59,7 +53,7 @@ def test_records_are_those_of_htslib(
     )
 
 
-def test_the_ends_of_records_are_told() -> None:
+def test_the_ends_of_records_are_told():
     made = random.Random(7)
     reference = random_reference(made)
     case = random_alignments(made, reference, 50)

@@ -1,12 +1,9 @@
 """CRAM has the same alignments as BAM, sorted or in the order of the reads."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from helpers.alignment_tools import GROUP, samtools
@@ -14,27 +11,26 @@ from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import pass_through, rows_of, write_bam, write_sorted
 
 from mummergpu.errors import OutputError
-from mummergpu.output.alignments.read_rows import AlignmentSink, ReadRows
+from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.bytes.compression import BgzfCompressor
-from mummergpu.output.bytes.texts import TextArray
 from mummergpu.output.options import SortOptions
 from mummergpu.output.records.bam import AlignmentBam
 from mummergpu.output.records.cram import CramSink, index_cram
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
-from mummergpu.output.sink import ByteSink, Emit, writer_of
-from mummergpu.output.sorting.sorted_bam import PreparedRows, SortedBamSink
+from mummergpu.output.sink import ByteSink, writer_of
+from mummergpu.output.sorting.sorted_bam import SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
 
-def fields_of(row: Any) -> list[str]:
+def fields_of(row):
     """The fields, and the tags in any order: CRAM puts the read group last."""
-    fields: list[str] = row.to_string().split("\t")
+    fields = row.to_string().split("\t")
     return fields[:11] + sorted(fields[11:])
 
 
 @pytest.mark.parametrize("by_coordinate", [False, True])
-def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> None:
+def test_alignments_are_those_of_bam(tmp_path, by_coordinate):
     made = random.Random(9)
     reference = random_reference(made)
     case = random_alignments(made, reference, 200)
@@ -42,10 +38,10 @@ def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> Non
     head = AlignmentHead(GROUP, order=BY_COORDINATE if by_coordinate else UNSORTED)
     records = AlignmentBam(reference, ReadRows(reference), head, "r.fq")
 
-    def sorted_sink(emit: Emit) -> AlignmentSink[PreparedRows]:
+    def sorted_sink(emit):
         return SortedBamSink(records, reference, emit, stats, SortOptions())
 
-    def plain_sink(emit: Emit) -> AlignmentSink[list[TextArray]]:
+    def plain_sink(emit):
         return ByteSink(records, emit, stats, BgzfCompressor())
 
     with OutputFile(str(path)) as output, OutputFile(f"{path}.crai") as index:
@@ -66,17 +62,17 @@ def test_alignments_are_those_of_bam(tmp_path: Path, by_coordinate: bool) -> Non
     assert [fields_of(row) for row in found] == [fields_of(row) for row in expected]
 
 
-def test_a_missing_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_folder_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", "/nowhere")
 
-    def sink_of(emit: Emit) -> AlignmentSink[None]:
+    def sink_of(emit):
         raise AssertionError
 
     with pytest.raises(OutputError, match="/nowhere"):
         CramSink(sink_of, lambda piece: None, Stats())
 
 
-def test_what_htslib_cannot_index_is_an_error() -> None:
+def test_what_htslib_cannot_index_is_an_error():
     with (
         tempfile.TemporaryFile() as cram,
         tempfile.TemporaryFile() as index,

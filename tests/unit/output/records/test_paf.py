@@ -1,20 +1,17 @@
 """PAF of mapped reads tells what their rows of SAM tell."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
 from helpers.made_alignments import random_alignments, random_reference
 
-from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.records.paf import AlignmentPaf
 
 CLIPS, READ, REFERENCE = (4, 5), (0, 1, 7, 8), (0, 2, 3, 7, 8)
 
 
-def plain_line(columns: AlignmentColumns, row: int, name: bytes, size: int) -> list[bytes]:
+def plain_line(columns, row, name, size):
     """The fields of a line but for those of the record, from the CIGAR."""
     begin, end = columns.cigar_offsets[row : row + 2].tolist()
     operations = [(one & 15, one >> 4) for one in columns.cigars[begin:end].tolist()]
@@ -41,7 +38,7 @@ def plain_line(columns: AlignmentColumns, row: int, name: bytes, size: int) -> l
     ]
 
 
-def test_lines_agree_with_cigars() -> None:
+def test_lines_agree_with_cigars():
     made = random.Random(5)
     for round_ in range(20):
         reference = random_reference(made)

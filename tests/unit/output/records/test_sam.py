@@ -1,20 +1,16 @@
 """Lines of SAM for alignments of reads: as the specification has them, and as bwa writes them."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.alignment_tools import GROUP, bwa_alignments, picard_errors, samtools
-from helpers.alignments import AlignedReads, aligned_reads, made_reads, reference_of
+from helpers.alignments import aligned_reads, made_reads, reference_of
 from helpers.made_alignments import plain_lines, random_alignments, random_reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
-from mummergpu.input.reference import Reference
 from mummergpu.output.alignments.read_rows import ReadRows
 from mummergpu.output.bytes.texts import PIECE_BYTES
 from mummergpu.output.records.header import BY_COORDINATE, AlignmentHead
@@ -23,7 +19,7 @@ from mummergpu.output.records.sam import AlignmentSam
 READS = ("spneumoniae_ERR1438863.R1.fastq.gz", "spneumoniae_ERR1438863.R2.fastq.gz")
 
 
-def lines_of(made: AlignmentSam, case: AlignedReads) -> bytes:
+def lines_of(made, case):
     text = b""
     for piece in made.format_block(case.reads, case.columns):
         text += piece.tobytes()
@@ -33,9 +29,7 @@ def lines_of(made: AlignmentSam, case: AlignedReads) -> bytes:
 
 @settings(deadline=None)
 @given(st.integers(), st.integers(1, 40), st.booleans(), st.sampled_from([1, 1500, PIECE_BYTES]))
-def test_lines_are_those_of_the_specification(
-    seed: int, templates: int, with_group: bool, piece_bytes: int
-) -> None:
+def test_lines_are_those_of_the_specification(seed, templates, with_group, piece_bytes):
     made = random.Random(seed)
     reference = random_reference(made)
     case = random_alignments(made, reference, templates)
@@ -45,7 +39,7 @@ def test_lines_are_those_of_the_specification(
     assert found.splitlines() == plain_lines(case, reference, group).splitlines()
 
 
-def test_the_header_tells_order_checksums_and_one_program() -> None:
+def test_the_header_tells_order_checksums_and_one_program():
     reference = random_reference(random.Random(1), b"ACGT")
     checksums = [f"{number:032x}" for number in range(len(reference.names))]
     head = AlignmentHead(GROUP, "mummergpu map\tx", BY_COORDINATE, checksums)
@@ -58,7 +52,7 @@ def test_the_header_tells_order_checksums_and_one_program() -> None:
     assert lines[-1].startswith("@PG\tID:mummergpu") and lines[-1].endswith("CL:mummergpu map x")
 
 
-def test_a_name_that_sam_does_not_allow_is_refused() -> None:
+def test_a_name_that_sam_does_not_allow_is_refused():
     made = random.Random(2)
     reference = random_reference(made)
     case = random_alignments(made, reference, 1)
@@ -72,7 +66,7 @@ def test_a_name_that_sam_does_not_allow_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def bwa_case(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bwa_case(shared_data, tmp_path_factory):
     """Real pairs with a reference of two species, as bwa maps them."""
     import gzip
 
@@ -87,7 +81,7 @@ def bwa_case(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="module")
-def written(bwa_case: Path) -> tuple[Reference, AlignedReads, Path]:
+def written(bwa_case):
     """The alignments of bwa, as this package writes them."""
     reference = reference_of(bwa_case / "ref.fa")
     case = aligned_reads(bwa_case / "bwa.sam")
@@ -96,14 +90,12 @@ def written(bwa_case: Path) -> tuple[Reference, AlignedReads, Path]:
     return reference, case, bwa_case / "ours.sam"
 
 
-def fields_of(path: Path) -> list[tuple[list[str], dict[str, str]]]:
+def fields_of(path):
     lines = [line.split("\t") for line in path.read_text().splitlines() if line[0] != "@"]
     return [(line[:11], {tag[:2]: tag[5:] for tag in line[11:]}) for line in lines]
 
 
-def test_real_alignments_are_written_as_bwa_does(
-    bwa_case: Path, written: tuple[Reference, AlignedReads, Path]
-) -> None:
+def test_real_alignments_are_written_as_bwa_does(bwa_case, written):
     """Besides: bwa has no MQ and scores unmapped reads; it calls clips hard in MC of some rows."""
     expected, found = fields_of(bwa_case / "bwa.sam"), fields_of(written[2])
     assert len(expected) == len(found) > 50_000
@@ -122,7 +114,7 @@ def test_real_alignments_are_written_as_bwa_does(
     assert parts > 100
 
 
-def test_samtools_changes_nothing(written: tuple[Reference, AlignedReads, Path]) -> None:
+def test_samtools_changes_nothing(written):
     """Besides the order of the rows of a read, and MC of a mate without an alignment.
 
     The lengths of templates are those of bwa here, and others if mates do not face each other.
@@ -140,17 +132,17 @@ def test_samtools_changes_nothing(written: tuple[Reference, AlignedReads, Path])
         if tags.get("MC") == "*":
             del tags["MC"]
 
-    def order(row: tuple[list[str], dict[str, str]]) -> list[str]:
+    def order(row):
         return row[0]
 
     assert sorted(fixed, key=order) == sorted(expected, key=order)
 
 
-def test_picard_finds_no_error(written: tuple[Reference, AlignedReads, Path]) -> None:
+def test_picard_finds_no_error(written):
     assert picard_errors(written[2]) == []
 
 
-def test_threads_share_a_format(written: tuple[Reference, AlignedReads, Path]) -> None:
+def test_threads_share_a_format(written):
     """Blocks of any size have the same lines, from any thread."""
     from concurrent.futures import ThreadPoolExecutor
 

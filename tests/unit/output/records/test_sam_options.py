@@ -1,7 +1,5 @@
 """The read group of a run whose user names none."""
 
-from __future__ import annotations
-
 from helpers.loops import each
 
 from mummergpu.output.options import usual_read_group
@@ -42,12 +40,12 @@ from mummergpu.output.options import usual_read_group
         ("- x_2.fq", "reads"),
     ],
 )
-def test_the_sample_is_not_named_after_mates(paths: str, sample: str) -> None:
+def test_the_sample_is_not_named_after_mates(paths, sample):
     tags = dict(tag.split(":") for tag in usual_read_group(paths.split()).line.split("\t")[1:])
     assert tags["SM"] == sample
 
 
-def test_the_group_has_the_name_of_the_first_file() -> None:
+def test_the_group_has_the_name_of_the_first_file():
     group = usual_read_group(["in/lane 1.R1.fq.gz", "in/lane 1.R2.fq.gz"])
     assert group.name == "lane_1.R1"
     assert group.line == "@RG\tID:lane_1.R1\tSM:lane_1\tPL:OTHER"

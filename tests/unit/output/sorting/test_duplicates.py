@@ -1,25 +1,19 @@
 """Duplicates: those of a plain search, and those of samtools."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from helpers.alignment_tools import GROUP, bwa_alignments, picard_errors, picard_marked, samtools
-from helpers.alignments import COMPLEMENT, AlignedReads, aligned_reads, bases_of
+from helpers.alignments import COMPLEMENT, aligned_reads, bases_of
 from helpers.in_memory import named_records
 from helpers.made_alignments import random_alignments
 from helpers.written_alignments import rows_of, write_bam, write_sorted
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mummergpu.input.reference import Reference
 from mummergpu.output.options import SortOptions
 from mummergpu.output.sorting.duplicates import DuplicateFinder, Templates
 from mummergpu.output.sorting.row_tables import axis_of
@@ -27,7 +21,7 @@ from mummergpu.output.sorting.row_tables import axis_of
 End = tuple[int, int, bool]
 
 
-def end_of(row: Any) -> End:
+def end_of(row):
     """Where a read begins in sequencing, clipped bases included, and whether it is reverse."""
     cigar = row.cigartuples[::-1] if row.is_reverse else row.cigartuples
     clipped = sum(size for _, size in takewhile(lambda part: part[0] in (4, 5), cigar))
@@ -36,15 +30,15 @@ def end_of(row: Any) -> End:
     return row.reference_id, row.reference_start - clipped, False
 
 
-def plain_duplicates(rows: list[Any]) -> set[int]:
+def plain_duplicates(rows):
     """Return the numbers of the rows to flag, in the order of the reads."""
-    templates: dict[str, list[int]] = defaultdict(list)
+    templates = defaultdict(list)
     for number, row in enumerate(rows):
         if not row.flag & 0x904:
             templates[row.query_name].append(number)
-    pairs: dict[Any, list[list[int]]] = defaultdict(list)
-    fragments: dict[End, list[list[int]]] = defaultdict(list)
-    ends: set[End] = set()
+    pairs = defaultdict(list)
+    fragments = defaultdict(list)
+    ends = set()
     for numbers in templates.values():
         own = sorted(end_of(rows[number]) for number in numbers)
         if len(own) == 2:
@@ -53,11 +47,11 @@ def plain_duplicates(rows: list[Any]) -> set[int]:
         else:
             fragments[own[0]].append(numbers)
 
-    def score(numbers: list[int]) -> int:
+    def score(numbers):
         qualities = [rows[number].query_qualities or [] for number in numbers]
         return sum(one for own in qualities for one in own if one >= 15)
 
-    found: set[int] = set()
+    found = set()
     for group in pairs.values():
         best = max(group, key=score)
         found.update(number for numbers in group if numbers is not best for number in numbers)
@@ -71,9 +65,7 @@ def plain_duplicates(rows: list[Any]) -> set[int]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.integers(), st.integers(1, 60), st.booleans())
-def test_duplicates_are_those_of_a_plain_search(
-    tmp_path: Path, seed: int, templates: int, by_coordinate: bool
-) -> None:
+def test_duplicates_are_those_of_a_plain_search(tmp_path, seed, templates, by_coordinate):
     made = random.Random(seed)
     reference = named_records([(b"r", b"ACGT" * 10), (b"s", b"CATG" * 10)])
     case = random_alignments(made, reference, templates, 6)
@@ -87,14 +79,14 @@ def test_duplicates_are_those_of_a_plain_search(
     assert sorted(row.to_string() for row in found) == sorted(row.to_string() for row in plain)
 
 
-def many_templates() -> tuple[Reference, AlignedReads]:
+def many_templates():
     """Templates at few places, so that most of them have a duplicate."""
     made = random.Random(8)
     reference = named_records([(b"r", b"ACGT" * 40), (b"s", b"CATG" * 10)])
     return reference, random_alignments(made, reference, 1500, 30)
 
 
-def test_threads_change_nothing(tmp_path: Path) -> None:
+def test_threads_change_nothing(tmp_path):
     reference, case = many_templates()
     write_bam(tmp_path / "plain.bam", reference, [case])
     plain = rows_of(tmp_path / "plain.bam")
@@ -112,15 +104,15 @@ def test_threads_change_nothing(tmp_path: Path) -> None:
             assert {number for number, row in enumerate(rows) if row.flag & 1024} == expected
 
 
-def part_of(templates: Templates, begin: int, end: int) -> Templates:
+def part_of(templates, begin, end):
     return Templates._make(array[begin:end] for array in templates)
 
 
-def test_blocks_and_the_order_of_the_work_change_nothing() -> None:
+def test_blocks_and_the_order_of_the_work_change_nothing():
     reference, case = many_templates()
     found = []
 
-    def backwards(function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+    def backwards(function, values):
         return [function(value) for value in reversed(values)][::-1]
 
     with ThreadPoolExecutor(3) as pool:
@@ -137,7 +129,7 @@ def test_blocks_and_the_order_of_the_work_change_nothing() -> None:
     assert len(set(found)) == 1 and found[0].count(1) > 500
 
 
-def copied_pairs(made: random.Random, reference: Reference, count: int) -> bytes:
+def copied_pairs(made, reference, count):
     """Return reads as SAM in the order of the reads: pairs that face each other, some copied."""
     record = bases_of(reference, 0)
     lines = []
@@ -149,7 +141,7 @@ def copied_pairs(made: random.Random, reference: Reference, count: int) -> bytes
     return (head + "".join(lines)).encode()
 
 
-def _pair(made: random.Random, record: bytes, name: str, begin: int, size: int) -> list[str]:
+def _pair(made, record, name, begin, size):
     group = GROUP.name
     kind = made.random()
     clips = [made.choice([0, 0, 0, 7]) for _ in range(2)]
@@ -177,7 +169,7 @@ def _pair(made: random.Random, record: bytes, name: str, begin: int, size: int) 
     return lines
 
 
-def test_samtools_finds_the_same(tmp_path: Path) -> None:
+def test_samtools_finds_the_same(tmp_path):
     """Besides which of equally good templates stays."""
     made = random.Random(4)
     reference = named_records([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
@@ -196,7 +188,7 @@ def test_samtools_finds_the_same(tmp_path: Path) -> None:
         assert found == expected
 
 
-def test_picard_finds_no_error_in_sorted_pairs(tmp_path: Path) -> None:
+def test_picard_finds_no_error_in_sorted_pairs(tmp_path):
     made = random.Random(6)
     reference = named_records([(b"r", bytes(made.choices(b"ACGT", k=20_000)))])
     (tmp_path / "r.fa").write_bytes(b">r\n" + bases_of(reference, 0) + b"\n")
@@ -206,7 +198,7 @@ def test_picard_finds_no_error_in_sorted_pairs(tmp_path: Path) -> None:
     assert picard_errors(tmp_path / "x.bam", tmp_path / "r.fa") == []
 
 
-def deep_reads(made: random.Random, record: bytes) -> list[bytes]:
+def deep_reads(made, record):
     """Return two files of reads from few places, in every orientation, some with a clipped end."""
     files = [b"", b""]
     for number in range(12_000):
@@ -227,7 +219,7 @@ def deep_reads(made: random.Random, record: bytes) -> list[bytes]:
     return files
 
 
-def test_pairs_of_every_orientation(tmp_path: Path) -> None:
+def test_pairs_of_every_orientation(tmp_path):
     """Picard, and samtools where it measures from the start of each read, find the same."""
     made = random.Random(3)
     record = bytes(made.choices(b"ACGT", k=3000))

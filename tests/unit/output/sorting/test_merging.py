@@ -1,33 +1,22 @@
 """Ranges of sorted tables are merged one by one, to the order of all rows."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.output.sorting import record_store
-from mummergpu.output.sorting.bam_index import BAI, IndexedRows, RowIndexer, index_bytes
-from mummergpu.output.sorting.record_store import MergedRows, RowRanges
-from mummergpu.output.sorting.row_tables import (
-    KEY,
-    NUMBER,
-    PLACE,
-    Axis,
-    RowTable,
-    row_table,
-    sizes_of,
-)
+from mummergpu.output.sorting.bam_index import BAI, RowIndexer, index_bytes
+from mummergpu.output.sorting.record_store import RowRanges
+from mummergpu.output.sorting.row_tables import KEY, NUMBER, PLACE, Axis, row_table, sizes_of
 
 QUIET = [HealthCheck.function_scoped_fixture]
 
 
-def tables_of(blocks: list[list[int]], bits: int) -> list[RowTable]:
+def tables_of(blocks, bits):
     """Return a table of each block of keys; the records of a row lie where its number says."""
     tables = []
     first = 0
@@ -42,11 +31,11 @@ def tables_of(blocks: list[list[int]], bits: int) -> list[RowTable]:
     return tables
 
 
-def sizes_by_number(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def sizes_by_number(numbers):
     return numbers % 7 * 97 + 1
 
 
-def merged_ranges(tables: list[RowTable], begin: int) -> list[MergedRows]:
+def merged_ranges(tables, begin):
     ranges = RowRanges(tables, begin, map)
     merged = [ranges.merged(number) for number in range(ranges.count)]
     assert [one.begin for one in merged] == ranges.begins[:-1].tolist()
@@ -59,9 +48,7 @@ def merged_ranges(tables: list[RowTable], begin: int) -> list[MergedRows]:
     st.sampled_from([1, 3, 33]),
     st.integers(1, 9),
 )
-def test_ranges_are_the_stable_order(
-    monkeypatch: pytest.MonkeyPatch, blocks: list[list[int]], bits: int, range_rows: int
-) -> None:
+def test_ranges_are_the_stable_order(monkeypatch, blocks, bits, range_rows):
     """Few bits make many equal keys."""
     monkeypatch.setattr(record_store, "_RANGE_ROWS", range_rows)
     monkeypatch.setattr(record_store, "_SAMPLES", 2)
@@ -79,9 +66,7 @@ def test_ranges_are_the_stable_order(
 
 
 @pytest.mark.parametrize("keys", [range(100_000), [7] * 100_000, [5, *[1 << 20] * 9] * 10_000])
-def test_no_range_has_many_more_rows_than_the_others(
-    monkeypatch: pytest.MonkeyPatch, keys: list[int]
-) -> None:
+def test_no_range_has_many_more_rows_than_the_others(monkeypatch, keys):
     """Also if the rows are equal, and the tables are smaller than what is asked of a range."""
     monkeypatch.setattr(record_store, "_RANGE_ROWS", 2000)
     made = random.Random(2)
@@ -93,7 +78,7 @@ def test_no_range_has_many_more_rows_than_the_others(
     assert max(one.ends.size for one in merged) < 6000
 
 
-def test_an_index_takes_ranges_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_takes_ranges_in_any_order(monkeypatch):
     made = np.random.default_rng(8)
     lengths = np.array([70_000, 20, 3000, 400_000])
     starts = np.append(0, lengths.cumsum())
@@ -114,5 +99,5 @@ def test_an_index_takes_ranges_in_any_order(monkeypatch: pytest.MonkeyPatch) -> 
     assert shuffled.found().counts[:, 2].sum() == 4700
 
 
-def bytes_of(found: IndexedRows) -> bytes:
+def bytes_of(found):
     return index_bytes(found, BAI, np.arange(40) * 20_000)

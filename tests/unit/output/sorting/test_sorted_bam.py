@@ -1,13 +1,10 @@
 """Sorted BAM: the order, the index, temporary files, and what samtools and Picard say."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import random
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pysam
@@ -32,11 +29,11 @@ from mummergpu.sequence.codes import MARGIN
 QUIET = [HealthCheck.function_scoped_fixture]
 
 
-def texts_of(rows: list[Any]) -> list[str]:
+def texts_of(rows):
     return [row.to_string() for row in rows]
 
 
-def blocks_of(case: AlignedReads, made: random.Random) -> list[AlignedReads]:
+def blocks_of(case, made):
     """Cut a case between templates, into some blocks."""
     names = [
         case.reads.names[begin:end].tobytes()
@@ -47,14 +44,14 @@ def blocks_of(case: AlignedReads, made: random.Random) -> list[AlignedReads]:
     return case.parts([0, *chosen, len(names)])
 
 
-def sorted_rows(rows: list[Any]) -> list[Any]:
+def sorted_rows(rows):
     """The order that is asked for: by places, those without one last, otherwise as they came."""
     return sorted(rows, key=lambda row: (row.reference_id % (1 << 32), row.reference_start))
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 1 << 40)), st.integers(0, 40))
-def test_numbers_are_sorted_and_equal_ones_stay(numbers: list[int], bits: int) -> None:
+def test_numbers_are_sorted_and_equal_ones_stay(numbers, bits):
     keys = np.array([number % (1 << bits) for number in numbers], dtype=np.uint64)
     order, ordered = radix_order(keys, bits)
     assert order.tolist() == np.argsort(keys, kind="stable").tolist()
@@ -64,8 +61,8 @@ def test_numbers_are_sorted_and_equal_ones_stay(numbers: list[int], bits: int) -
 @settings(suppress_health_check=QUIET, deadline=None, max_examples=40)
 @given(st.integers(), st.integers(1, 60), st.sampled_from([1, 100_000, 1 << 30]), st.booleans())
 def test_rows_are_in_order_and_the_index_finds_them(
-    tmp_path: Path, seed: int, templates: int, memory: int, by_coordinate: bool
-) -> None:
+    tmp_path, seed, templates, memory, by_coordinate
+):
     made = random.Random(seed)
     reference = random_reference(made)
     case = random_alignments(made, reference, templates)
@@ -80,9 +77,7 @@ def test_rows_are_in_order_and_the_index_finds_them(
         assert_index_is_right(tmp_path / "x.bam", reference, made, 6)
 
 
-def assert_index_is_right(
-    path: Path, reference: Reference, made: random.Random, count: int
-) -> None:
+def assert_index_is_right(path, reference, made, count):
     """Ask for ranges, with our index and with that of samtools."""
     own, other = path, path.with_name("other.bam")
     other.write_bytes(path.read_bytes())
@@ -106,7 +101,7 @@ def assert_index_is_right(
 
 
 @pytest.fixture(scope="module")
-def long_case() -> tuple[Reference, AlignedReads]:
+def long_case():
     """Many short reads on records of several bins."""
     made = random.Random(11)
     reference = named_records(
@@ -119,12 +114,8 @@ def long_case() -> tuple[Reference, AlignedReads]:
 @pytest.mark.parametrize("range_rows", [300, 1 << 16])
 @pytest.mark.parametrize("memory", [1, 400_000, 1 << 30])
 def test_many_rows_with_and_without_temporary_files(
-    tmp_path: Path,
-    long_case: tuple[Reference, AlignedReads],
-    memory: int,
-    range_rows: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    tmp_path, long_case, memory, range_rows, monkeypatch
+):
     """The bytes depend neither on the memory nor on the threads nor on the blocks."""
     reference, case = long_case
     write_sorted(tmp_path / "y.bam", reference, [case], SortOptions(threads=2), GROUP)
@@ -141,7 +132,7 @@ def test_many_rows_with_and_without_temporary_files(
     )
 
 
-def test_the_index_tells_of_records_without_rows(tmp_path: Path) -> None:
+def test_the_index_tells_of_records_without_rows(tmp_path):
     made = random.Random(8)
     rows = named_records([(b"a", b"A" * 300), (b"b", b"A" * 40_000)])
     case = random_alignments(made, rows, 200, 50)
@@ -155,7 +146,7 @@ def test_the_index_tells_of_records_without_rows(tmp_path: Path) -> None:
     assert_index_is_right(path, reference, made, 60)
 
 
-def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path: Path) -> None:
+def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path):
     """The bases are zeros that take no memory as long as nothing reads them."""
     made = random.Random(5)
     small = named_records([(b"s", b"A" * 300), (b"r", b"A" * 300)])
@@ -179,14 +170,12 @@ def test_a_record_that_is_too_long_for_bai_has_a_csi(tmp_path: Path) -> None:
         assert found == int(samtools("view", "-c", tmp_path / "other.bam", place))
 
 
-def test_a_full_disk_is_an_error_that_names_the_folder(
-    tmp_path: Path, long_case: tuple[Reference, AlignedReads], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_an_error_that_names_the_folder(tmp_path, long_case, monkeypatch):
     class FullFile:
-        def write(self, data: bytes) -> int:
+        def write(self, data):
             raise OSError(28, os.strerror(28))
 
-        def close(self) -> None:
+        def close(self):
             return None
 
     monkeypatch.setattr(
@@ -202,7 +191,7 @@ def test_a_full_disk_is_an_error_that_names_the_folder(
         write_sorted(tmp_path / "x.bam", *(long_case[0], [long_case[1]]), options)
 
 
-def test_no_alignments_at_all(tmp_path: Path) -> None:
+def test_no_alignments_at_all(tmp_path):
     reference = random_reference(random.Random(1))
     write_sorted(tmp_path / "x.bam", reference, [], SortOptions(mark_duplicates=True))
     assert rows_of(tmp_path / "x.bam") == []
@@ -210,7 +199,7 @@ def test_no_alignments_at_all(tmp_path: Path) -> None:
     assert samtools("idxstats", tmp_path / "x.bam").endswith(b"*\t0\t0\t0\n")
 
 
-def test_records_that_another_process_gets_are_the_same() -> None:
+def test_records_that_another_process_gets_are_the_same():
     """The texts of a block lie in memory in any order."""
     memory = np.frombuffer(b"thirdFIRSTsecond", dtype=np.uint8)
     texts = [memory[5:10], memory[10:], memory[:5]]
@@ -223,7 +212,7 @@ def test_records_that_another_process_gets_are_the_same() -> None:
     assert found == [b"FIRST", b"second", b"third"]
 
 
-def test_the_bin_of_a_range_ends_before_its_end() -> None:
+def test_the_bin_of_a_range_ends_before_its_end():
     """The bins of SAM's section 5.3, at both borders of the smallest ones."""
     size = 1 << 14
     assert bin_at_depth(0, size, 5) == 4681 and bin_at_depth(size, 2 * size, 5) == 4682

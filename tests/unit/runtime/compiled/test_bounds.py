@@ -1,11 +1,8 @@
 """Numba's bounds checks, which `make bounds` asks for: code with them is kept beside other code."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 PROGRAM = """
 import sys
@@ -26,7 +23,7 @@ except IndexError as error:
 """
 
 
-def run(folder: Path, room: int, checks: bool) -> str:
+def run(folder, room, checks):
     environment = os.environ | {"MUMMERGPU_CACHE_DIR": str(folder)}
     environment.pop("NUMBA_BOUNDSCHECK", None)
     if checks:
@@ -37,7 +34,7 @@ def run(folder: Path, room: int, checks: bool) -> str:
     ).stdout
 
 
-def test_code_with_bounds_checks_is_kept_by_itself(tmp_path: Path) -> None:
+def test_code_with_bounds_checks_is_kept_by_itself(tmp_path):
     # Twice: what a process has compiled, and what it has kept.
     for _ in range(2):
         assert run(tmp_path, 9, checks=True) == "9\n"

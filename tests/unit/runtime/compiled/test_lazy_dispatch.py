@@ -1,16 +1,11 @@
 """Images are called without numba, and numba takes over wherever there can be none."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numba
 import numpy as np
@@ -33,7 +28,7 @@ PLAIN = write_reverse_complements.py_func  # type: ignore[attr-defined]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
+def place(tmp_path):
     """An empty folder for the code of this process."""
     keep_code_in((str(tmp_path / "kept"),))
     yield tmp_path / "kept"
@@ -41,32 +36,32 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def said() -> Iterator[list[str]]:
+def said():
     """What is said about the folder of code."""
-    lines: list[str] = []
+    lines = []
     on_cache_trouble(lines.append)
     yield lines
     on_cache_trouble(lambda _: None)
 
 
-def fresh() -> LazyFunction:
+def fresh():
     """Return a function that knows nothing but what is on disk."""
     keep_code_in(store.code_places())
     return LazyFunction(PLAIN, inlined=False)
 
 
-def works(function: Any) -> bool:
+def works(function):
     result = np.zeros(4, np.uint8)
     function(np.array([0, 1, 2, 2], np.uint8), np.array([0, 1, 4]), result)
     return result.tolist() == [3, 1, 1, 2]
 
 
-def needs_numba(function: LazyFunction, monkeypatch: pytest.MonkeyPatch) -> bool:
+def needs_numba(function, monkeypatch):
     """Return whether a call compiles an image, or asks numba for a dispatcher."""
-    calls: list[str] = []
+    calls = []
     compile_now = function._compiled
 
-    def note(types: str, count: int) -> Any:
+    def note(types, count):
         calls.append(types)
         return compile_now(types, count)
 
@@ -76,23 +71,19 @@ def needs_numba(function: LazyFunction, monkeypatch: pytest.MonkeyPatch) -> bool
     return bool(calls) or function._made is not None
 
 
-def kept(place: Path) -> Path:
+def kept(place):
     (path,) = place.rglob("*.code")
     return path
 
 
 @needs_images
-def test_numba_is_needed_once(
-    place: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numba_is_needed_once(place, said, monkeypatch):
     assert [needs_numba(fresh(), monkeypatch) for _ in range(3)] == [True, False, False]
     assert kept(place) and said == []
 
 
 @needs_images
-def test_damaged_code_is_made_anew(
-    place: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damaged_code_is_made_anew(place, said, monkeypatch):
     needs_numba(fresh(), monkeypatch)
     path = kept(place)
     sound = path.read_bytes()
@@ -111,9 +102,7 @@ def test_damaged_code_is_made_anew(
 
 
 @needs_images
-def test_code_for_another_loader_is_left_to_numba(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_for_another_loader_is_left_to_numba(place, monkeypatch):
     """The content is what was written, and yet nothing can be made of it."""
     needs_numba(fresh(), monkeypatch)
     key = bytes.fromhex(kept(place).stem)
@@ -126,9 +115,7 @@ def test_code_for_another_loader_is_left_to_numba(
 
 
 @needs_images
-def test_memory_that_cannot_be_executed_is_left_to_numba(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_that_cannot_be_executed_is_left_to_numba(place, monkeypatch):
     needs_numba(fresh(), monkeypatch)
     monkeypatch.setattr(image, "_READ_AND_EXECUTE", -1)
     assert needs_numba(fresh(), monkeypatch)
@@ -136,12 +123,10 @@ def test_memory_that_cannot_be_executed_is_left_to_numba(
 
 @needs_images
 @pytest.mark.parametrize("name", ["can_defer", "_object_of"])
-def test_a_numba_that_differs_inside_is_left_to_itself(
-    name: str, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_numba_that_differs_inside_is_left_to_itself(name, place, monkeypatch):
     calls = 0
 
-    def fail(*_: Any) -> Any:
+    def fail(*_):
         nonlocal calls
         calls += 1
         if name == "can_defer":
@@ -162,9 +147,7 @@ def test_a_numba_that_differs_inside_is_left_to_itself(
 
 
 @needs_images
-def test_other_types_and_names_are_left_to_numba(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_types_and_names_are_left_to_numba(place, monkeypatch):
     needs_numba(fresh(), monkeypatch)
     function = fresh()
     assert not needs_numba(function, monkeypatch)
@@ -173,7 +156,7 @@ def test_other_types_and_names_are_left_to_numba(
     result = np.zeros(4, np.uint8)
     read_only = codes.copy()
     read_only.flags.writeable = False
-    calls: list[Any] = [
+    calls = [
         function(read_only, offsets, result),
         function(codes[::-1], offsets, result),
         function(codes, offsets, result=result),
@@ -184,7 +167,7 @@ def test_other_types_and_names_are_left_to_numba(
 
 
 @needs_images
-def test_threads_share_a_function(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_a_function(place, monkeypatch):
     for is_kept in (False, True):
         function = fresh()
         with ThreadPoolExecutor(8) as pool:
@@ -192,9 +175,7 @@ def test_threads_share_a_function(place: Path, monkeypatch: pytest.MonkeyPatch) 
         assert function._made is None and len(function._images) == 1
 
 
-def test_a_place_that_is_none_stops_nothing(
-    tmp_path: Path, place: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_that_is_none_stops_nothing(tmp_path, place, said, monkeypatch):
     (tmp_path / "file").touch()
     keep_code_in((str(tmp_path / "file" / "x"),))
     assert all(needs_numba(fresh(), monkeypatch) for _ in range(2))
@@ -202,25 +183,23 @@ def test_a_place_that_is_none_stops_nothing(
 
 
 @needs_images
-def test_code_of_other_sources_than_those_on_disk_is_not_kept(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_other_sources_than_those_on_disk_is_not_kept(place, monkeypatch):
     monkeypatch.setattr(store, "digest_of_sources", lambda: "of an update meanwhile")
     assert works(fresh())
     assert not list(place.rglob("*.*"))
 
 
-def test_without_sources_nothing_is_kept(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_sources_nothing_is_kept(place, monkeypatch):
     monkeypatch.setattr(store, "_SOURCES", None)
     assert all(needs_numba(fresh(), monkeypatch) for _ in range(2))
     assert not place.exists()
 
 
-def test_functions_from_elsewhere_are_not_kept(place: Path) -> None:
+def test_functions_from_elsewhere_are_not_kept(place):
     """Their sources are no part of the generation's name."""
 
     @jit
-    def three() -> int:
+    def three():
         return 3
 
     assert three() == 3
@@ -229,19 +208,17 @@ def test_functions_from_elsewhere_are_not_kept(place: Path) -> None:
 
 @needs_images
 @pytest.mark.parametrize("setting", ["BOUNDSCHECK", "DEBUGINFO_DEFAULT"])
-def test_code_of_other_settings_is_not_kept(
-    setting: str, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_other_settings_is_not_kept(setting, place, monkeypatch):
     with monkeypatch.context() as changed:
         changed.setattr(numba.config, setting, 1)
         assert works(fresh())
     assert not [path for path in place.rglob("*") if path.is_file()]
 
 
-def test_compiling_is_announced_once_and_after_some_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_is_announced_once_and_after_some_time(monkeypatch):
     now = 0.0
     monkeypatch.setattr(announcement, "perf_counter", lambda: now)
-    told: list[Any] = []
+    told = []
     compilation = Compilation()
     for name, after in (("soon", 0.0), ("later", 1.0), ("never", 1e9)):
         compilation.on_first(partial(told.append, name), after)
@@ -255,24 +232,24 @@ def test_compiling_is_announced_once_and_after_some_time(monkeypatch: pytest.Mon
     assert told == ["soon", "later", (2, 12.0), (4, 24.0)]
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function):
     """Return a function that is called as an image; another one is an error."""
     lazy = LazyFunction(function, inlined=False)
     lazy._dispatcher_of = lazy._make = None  # type: ignore
     return lazy
 
 
-def refuse(number: int) -> int:
+def refuse(number):
     if number < 0:
         raise ValueError("negative", 7)
     return number + 1
 
 
-def pick(tables: tuple[np.ndarray, np.ndarray], which: int, at: int) -> int:
+def pick(tables, which, at):
     return tables[which][at]
 
 
-def test_exceptions_are_those_of_the_function() -> None:
+def test_exceptions_are_those_of_the_function():
     call = compiled(refuse)
     assert call(4) == 5
     with pytest.raises(ValueError) as caught:
@@ -280,7 +257,7 @@ def test_exceptions_are_those_of_the_function() -> None:
     assert caught.value.args == ("negative", 7)
 
 
-def test_errors_that_numba_finds_are_raised() -> None:
+def test_errors_that_numba_finds_are_raised():
     tables = (np.arange(3), np.arange(5, 9))
     call = compiled(pick)
     assert (call(tables, 1, 2), call(tables, 0, 2)) == (7, 2)
@@ -288,15 +265,15 @@ def test_errors_that_numba_finds_are_raised() -> None:
         call(tables, 2, 0)
 
 
-def test_an_exception_that_cannot_be_read_is_an_error_all_the_same() -> None:
+def test_an_exception_that_cannot_be_read_is_an_error_all_the_same():
     assert isinstance(image._exception(None), SystemError)
 
 
-def both(numbers: np.ndarray, flag: bool, pair: tuple[int, np.ndarray]) -> bool:
+def both(numbers, flag, pair):
     return flag == (numbers[1, 1] + pair[0] > pair[1][0])
 
 
-def test_arguments_are_passed_as_numba_passes_them() -> None:
+def test_arguments_are_passed_as_numba_passes_them():
     numbers, floats = np.arange(6, dtype=np.int16).reshape(2, 3), np.array([9.5])
     call = compiled(both)
     for flag in (True, False):
@@ -305,12 +282,12 @@ def test_arguments_are_passed_as_numba_passes_them() -> None:
             assert call(numbers, np.bool_(flag), (number, floats)) is bool(expected)
 
 
-def width(rows: MemRows, limits: tuple[Limits, bool]) -> int:
+def width(rows, limits):
     last = limits[0].margin if limits[1] else limits[0].min_score
     return rows.lengths[last] - rows.query_starts[0]
 
 
-def test_bundles_are_passed_by_their_names(place: Path) -> None:
+def test_bundles_are_passed_by_their_names(place):
     rows = MemRows(np.arange(5), np.arange(5), np.arange(10, 15))
     call = compiled(width)
     for is_most in (False, True):
@@ -323,7 +300,7 @@ def test_bundles_are_passed_by_their_names(place: Path) -> None:
     assert call(kept_rows, (Limits(1, 3, 2), True)) == 1000
 
 
-def test_a_bundle_that_only_numba_knows_is_not_flattened(place: Path) -> None:
+def test_a_bundle_that_only_numba_knows_is_not_flattened(place):
     odd = MemRows(*(np.arange(10)[::2] for _ in range(3)))
     assert flattened(odd) is odd
     # What comes with it decides as well.
@@ -341,15 +318,13 @@ def test_a_bundle_that_only_numba_knows_is_not_flattened(place: Path) -> None:
         (lambda x: x[1], np.zeros(3)[::2], 0),
     ],
 )
-def test_other_values_are_passed_and_returned_by_numba(
-    function: Any, argument: Any, expected: Any
-) -> None:
+def test_other_values_are_passed_and_returned_by_numba(function, argument, expected):
     lazy = LazyFunction(function, inlined=False)
     assert [lazy(argument) for _ in range(2)] == [expected] * 2
     assert not lazy._images
 
 
-def run_child(program: str, cache: Path, **settings: str) -> str:
+def run_child(program, cache, **settings):
     """Run a program beside a cache, which has the package of its folder, if there is one."""
     environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(cache), **settings}
     environment["PYTHONPATH"] = os.pathsep.join([str(cache.parent), *sys.path])
@@ -359,9 +334,7 @@ def run_child(program: str, cache: Path, **settings: str) -> str:
 
 
 @pytest.mark.parametrize("settings", [{}, {"NUMBA_OPT": "3"}], ids=["image", "numba"])
-def test_a_change_in_an_inlined_function_of_another_file_is_seen(
-    tmp_path: Path, settings: dict[str, str]
-) -> None:
+def test_a_change_in_an_inlined_function_of_another_file_is_seen(tmp_path, settings):
     package = tmp_path / "mummergpu"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     inner, outer = package / "sequence" / "inner.py", package / "sequence" / "outer.py"
@@ -401,7 +374,7 @@ print(
 """Calls five small compiled functions of the package, one of them with named tuples."""
 
 
-def test_processes_that_start_together_share_a_folder(tmp_path: Path) -> None:
+def test_processes_that_start_together_share_a_folder(tmp_path):
     environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-c", CALLS]
     expected = subprocess.check_output(command)

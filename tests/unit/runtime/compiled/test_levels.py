@@ -1,13 +1,9 @@
 """Levels of processors: code for one is used on every processor that has its features."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from helpers.claimed_processor import CLAIM, describe
@@ -26,7 +22,7 @@ FEW = frozenset({b"fpu", b"sse2"})
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def forgotten():
     """Lets what a test finds out be forgotten."""
     for found in (machine_levels, usable_levels):
         found.cache_clear()
@@ -47,13 +43,8 @@ def forgotten() -> Iterator[None]:
         ("aarch64", LEVELS[V4], ()),
     ],
 )
-def test_a_machine_runs_the_levels_whose_features_it_has(
-    machine: str,
-    flags: frozenset[bytes] | None,
-    expected: tuple[str, ...],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def described() -> dict[bytes, bytes]:
+def test_a_machine_runs_the_levels_whose_features_it_has(machine, flags, expected, monkeypatch):
+    def described():
         if flags is None:
             raise FileNotFoundError
         return {b"flags": b" ".join(flags)}
@@ -64,16 +55,12 @@ def test_a_machine_runs_the_levels_whose_features_it_has(
     assert machine_levels() == usable_levels() == expected
 
 
-def test_a_process_that_compiles_for_a_level_uses_no_other_code(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_process_that_compiles_for_a_level_uses_no_other_code(monkeypatch):
     compile_for(V2)
     assert usable_levels() == (V2,)
 
 
-def test_settings_of_numba_leave_the_code_to_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_settings_of_numba_leave_the_code_to_it(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
     assert settings_of_code() == ()
@@ -98,7 +85,7 @@ print(*result, "numba" if "numba" in sys.modules else "no numba")
 """Calls a compiled function; tells whether it was compiled, and whether numba was needed."""
 
 
-def call(cache: Path, description: Path, *level: str, **settings: str) -> str:
+def call(cache, description, *level, **settings):
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
     environment |= {"MUMMERGPU_CACHE_DIR": str(cache), **settings}
     command = [sys.executable, "-c", CLAIM + CALL, str(description), *level]
@@ -106,12 +93,12 @@ def call(cache: Path, description: Path, *level: str, **settings: str) -> str:
     return done.stdout.strip()
 
 
-def contents(folder: Path) -> dict[Path, bytes]:
+def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*.code")}
 
 
 @pytest.mark.skipif(V2 not in machine_levels(), reason="no level is like this machine")
-def test_code_of_a_level_runs_on_every_processor_that_has_the_features(tmp_path: Path) -> None:
+def test_code_of_a_level_runs_on_every_processor_that_has_the_features(tmp_path):
     cache = tmp_path / "cache"
     other = describe(tmp_path / "other", LEVELS[V3] | FEW)
     lesser = describe(tmp_path / "lesser", FEW)

@@ -1,15 +1,12 @@
 """Images of machine code run wherever they are loaded, and what cannot is refused."""
 
-from __future__ import annotations
-
 import platform
 import sys
-from typing import Any
 
 import pytest
 from llvmlite import binding
 
-from mummergpu.runtime.compiled.image import MachineImage, load_code, pack_code
+from mummergpu.runtime.compiled.image import load_code, pack_code
 from mummergpu.runtime.compiled.linker import UnsuitedCodeError, image_of
 from mummergpu.runtime.compiled.signatures import BOOLEAN, INTEGER, NOTHING
 
@@ -84,18 +81,18 @@ ELSEWHERE = f"""@state = external thread_local global i64
 {TAIL}"""
 
 
-def object_of(text: str, codemodel: str = "small") -> bytes:
+def object_of(text, codemodel="small"):
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_default_triple()
     machine = target.create_target_machine(opt=2, reloc="pic", codemodel=codemodel)
     module = binding.parse_assembly(text)
     module.triple = target.triple
-    made: bytes = machine.emit_object(module)
+    made = machine.emit_object(module)
     return made
 
 
-def call(image: MachineImage, numbers: list[int], result: str = INTEGER) -> Any:
+def call(image, numbers, result=INTEGER):
     return load_code(pack_code(image, result), len(numbers))(numbers)
 
 
@@ -111,38 +108,36 @@ def call(image: MachineImage, numbers: list[int], result: str = INTEGER) -> Any:
         (CALLED, [-21], -42),
     ],
 )
-def test_an_image_does_what_the_object_file_says(
-    text: str, numbers: list[int], expected: int
-) -> None:
+def test_an_image_does_what_the_object_file_says(text, numbers, expected):
     image = image_of(object_of(text))
     # Twice, at different places.
     assert [call(image, numbers) for _ in range(2)] == [expected] * 2
 
 
-def test_results_are_numbers_truth_values_or_nothing() -> None:
+def test_results_are_numbers_truth_values_or_nothing():
     image = image_of(object_of(SUM))
     assert call(image, [1, 0], BOOLEAN) is True
     assert call(image, [0, 0], BOOLEAN) is False
     assert call(image, [5, 0], NOTHING) is None
 
 
-def test_functions_of_libraries_are_named() -> None:
+def test_functions_of_libraries_are_named():
     assert {name for _, name in image_of(object_of(LIBRARY)).symbols} == {"memset"}
     assert image_of(object_of(CALLED)).symbols == []
 
 
 @pytest.mark.parametrize("text", [WRITTEN, ZEROED, ELSEWHERE, OTHER_LIBRARY])
-def test_data_that_is_written_and_other_functions_are_refused(text: str) -> None:
+def test_data_that_is_written_and_other_functions_are_refused(text):
     with pytest.raises(UnsuitedCodeError):
         image_of(object_of(text))
 
 
-def test_another_function_is_not_found() -> None:
+def test_another_function_is_not_found():
     with pytest.raises(UnsuitedCodeError):
         image_of(object_of(SUM.replace("@entry", "@another")))
 
 
-def test_what_is_no_object_file_is_refused() -> None:
+def test_what_is_no_object_file_is_refused():
     sound = object_of(POINTERS)
     assert image_of(sound).addresses
     for content in (b"", b"text", sound[:20], b"\x7fELF\x01" + sound[5:]):
@@ -153,7 +148,7 @@ def test_what_is_no_object_file_is_refused() -> None:
             image_of(sound[:size])
 
 
-def test_unknown_relocations_are_refused() -> None:
+def test_unknown_relocations_are_refused():
     # Earlier versions of LLVM put pointers into a section of another name, which is refused before.
     with pytest.raises(UnsuitedCodeError, match=r"relocation|written: \.ldata"):
         image_of(object_of(POINTERS, "large"))

@@ -1,9 +1,5 @@
 """Functions that are written as LLVM's text: compiled once, and kept."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -25,7 +21,7 @@ define i32 @entry(ptr %arguments, ptr %result, ptr %exception) #0 {
 """
 
 
-def add(text: str, added: int) -> int:
+def add(text, added):
     """What the function makes of 40, for a text that this process has not seen."""
     llvm_text._called.clear()
     number = np.array([40])
@@ -33,7 +29,7 @@ def add(text: str, added: int) -> int:
     return int(number[0])
 
 
-def test_code_is_compiled_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_is_compiled_once_and_kept(tmp_path, monkeypatch):
     store = CodeStore([str(tmp_path)], ["0" * 32], pytest.fail)
     monkeypatch.setattr(llvm_text, "process_store", lambda: store)
     count = llvm_text.compiled_count
@@ -44,8 +40,8 @@ def test_code_is_compiled_once_and_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert llvm_text.compiled_count > count + 1
 
 
-def test_code_runs_where_nothing_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+def test_code_runs_where_nothing_can_be_kept(monkeypatch):
+    def refuse(*_):
         raise UnsuitedCodeError("another system")
 
     monkeypatch.setattr(llvm_text, "usable_levels", tuple)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -26,12 +26,12 @@ COLUMNS = MemRows(*(np.zeros(2, np.int64) for _ in range(3)))
         (COLUMNS, 3, (True, (Limits(1, 2, 3), np.zeros((1, 2), np.uint8))), ()),
     ],
 )
-def test_the_text_of_values_tells_their_types(arguments: tuple[Any, ...]) -> None:
+def test_the_text_of_values_tells_their_types(arguments):
     text = flatten(arguments, [])
     assert types_of_text(text) == tuple(numba.typeof(one) for one in arguments)
 
 
-def test_bundles_of_two_names_are_told_apart() -> None:
+def test_bundles_of_two_names_are_told_apart():
     class One(NamedTuple):
         number: int
 
@@ -44,7 +44,7 @@ def test_bundles_of_two_names_are_told_apart() -> None:
 @pytest.mark.parametrize(
     "text", ["x", "i)", "[|V5,1]", "mummergpu.no.Such(i)", "mummergpu.mapping.options.Nothing(i)"]
 )
-def test_a_text_of_no_types_is_an_error(text: str) -> None:
+def test_a_text_of_no_types_is_an_error(text):
     with pytest.raises((UnsuitedValueError, numba.core.errors.NumbaError)):
         types_of_text(text)
 
@@ -61,6 +61,6 @@ def test_a_text_of_no_types_is_an_error(text: str) -> None:
         None,
     ],
 )
-def test_other_values_have_no_text(value: Any) -> None:
+def test_other_values_have_no_text(value):
     with pytest.raises(UnsuitedValueError):
         flatten((value,), [])

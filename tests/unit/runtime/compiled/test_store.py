@@ -1,13 +1,10 @@
 """Images on disk: what is damaged, missing, out of date or not safe is never returned."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,25 +29,23 @@ GENERATION = "0123456789abcdef" * 2
 class Stores:
     """Makes stores and keeps what they say."""
 
-    def __init__(self) -> None:
-        self.said: list[str] = []
+    def __init__(self):
+        self.said = []
 
-    def __call__(
-        self, *places: Path, names: Any = (GENERATION,), most: int = 1 << 20, packaged: Any = ()
-    ) -> CodeStore:
+    def __call__(self, *places, names=(GENERATION,), most=1 << 20, packaged=()):
         return CodeStore(list(map(str, places)), names, self.said.append, packaged, most)
 
 
 @pytest.fixture
-def stores() -> Stores:
+def stores():
     return Stores()
 
 
-def file_of(place: Path, key: bytes = KEY, generation: str = GENERATION) -> Path:
+def file_of(place, key=KEY, generation=GENERATION):
     return place / generation / (key.hex() + SUFFIX)
 
 
-def test_what_was_kept_is_found_by_another_process(tmp_path: Path, stores: Stores) -> None:
+def test_what_was_kept_is_found_by_another_process(tmp_path, stores):
     place = tmp_path / "a" / "b"
     first = stores(place)
     assert first.load(KEY) is None
@@ -62,7 +57,7 @@ def test_what_was_kept_is_found_by_another_process(tmp_path: Path, stores: Store
     assert [path.name for path in (place / GENERATION).iterdir()] == [KEY.hex() + SUFFIX]
 
 
-def test_every_damage_is_seen() -> None:
+def test_every_damage_is_seen():
     assert unpack(pack(b"", KEY), KEY) == b""
     sound = pack(CONTENT, KEY)
     assert unpack(sound, KEY) == CONTENT
@@ -77,7 +72,7 @@ def test_every_damage_is_seen() -> None:
 
 
 @pytest.mark.parametrize("damaged", [b"", b"mummergpu", pack(CONTENT, OTHER_KEY)])
-def test_damage_is_told_once_and_mended(tmp_path: Path, stores: Stores, damaged: bytes) -> None:
+def test_damage_is_told_once_and_mended(tmp_path, stores, damaged):
     store = stores(tmp_path)
     store.save(KEY, CONTENT)
     file_of(tmp_path).write_bytes(damaged)
@@ -88,7 +83,7 @@ def test_damage_is_told_once_and_mended(tmp_path: Path, stores: Stores, damaged:
     assert store.load(KEY) == CONTENT
 
 
-def test_an_older_writer_that_ends_late_harms_nobody(tmp_path: Path, stores: Stores) -> None:
+def test_an_older_writer_that_ends_late_harms_nobody(tmp_path, stores):
     one, two = stores(tmp_path), stores(tmp_path)
     one.save(KEY, CONTENT)
     with open(file_of(tmp_path), "rb") as reader:
@@ -97,12 +92,10 @@ def test_an_older_writer_that_ends_late_harms_nobody(tmp_path: Path, stores: Sto
 
 
 @pytest.mark.parametrize("call", ["makedirs", "mkdir", "open", "replace"])
-def test_a_disk_that_is_full_keeps_nothing_and_stops_nothing(
-    tmp_path: Path, stores: Stores, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_disk_that_is_full_keeps_nothing_and_stops_nothing(tmp_path, stores, monkeypatch, call):
     store = stores(tmp_path / "full")
 
-    def fail(*_arguments: Any, **_options: Any) -> None:
+    def fail(*_arguments, **_options):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as full:
@@ -115,20 +108,18 @@ def test_a_disk_that_is_full_keeps_nothing_and_stops_nothing(
     assert store.load(KEY) is None
 
 
-def test_a_write_that_fails_leaves_nothing_behind(
-    tmp_path: Path, stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path, stores, monkeypatch):
     class Full:
-        def __init__(self, descriptor: int, mode: str) -> None:
+        def __init__(self, descriptor, mode):
             self.file = open(descriptor, mode)
 
-        def __enter__(self) -> Full:
+        def __enter__(self):
             return self
 
-        def __exit__(self, *_: Any) -> None:
+        def __exit__(self, *_):
             self.file.close()
 
-        def write(self, _content: bytes) -> None:
+        def write(self, _content):
             raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
     monkeypatch.setattr(code_store, "open", Full, raising=False)
@@ -137,7 +128,7 @@ def test_a_write_that_fails_leaves_nothing_behind(
     assert len(stores.said) == 1
 
 
-def test_the_next_place_is_taken_where_the_first_is_none(tmp_path: Path, stores: Stores) -> None:
+def test_the_next_place_is_taken_where_the_first_is_none(tmp_path, stores):
     no_folder, second = tmp_path / "file" / "x", tmp_path / "second"
     (tmp_path / "file").touch()
     stores(no_folder, second).save(KEY, CONTENT)
@@ -146,14 +137,14 @@ def test_the_next_place_is_taken_where_the_first_is_none(tmp_path: Path, stores:
     assert len(stores.said) == 2 and all(str(no_folder) in line for line in stores.said)
 
 
-def test_without_a_place_nothing_is_kept(stores: Stores) -> None:
+def test_without_a_place_nothing_is_kept(stores):
     store = stores()
     store.save(KEY, CONTENT)
     assert store.load(KEY) is None and store.folder() is None
     assert stores.said == []
 
 
-def test_what_is_no_file_counts_as_not_there(tmp_path: Path, stores: Stores) -> None:
+def test_what_is_no_file_counts_as_not_there(tmp_path, stores):
     stores(tmp_path).save(KEY, CONTENT)
     path = file_of(tmp_path)
     path.unlink()
@@ -171,9 +162,7 @@ def test_what_is_no_file_counts_as_not_there(tmp_path: Path, stores: Stores) -> 
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
-def test_a_folder_that_others_can_write_to_is_not_used(
-    tmp_path: Path, stores: Stores, mode: int
-) -> None:
+def test_a_folder_that_others_can_write_to_is_not_used(tmp_path, stores, mode):
     stores(tmp_path).save(KEY, CONTENT)
     (tmp_path / GENERATION).chmod(mode)
     store = stores(tmp_path)
@@ -184,13 +173,11 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     assert stores.said == [told]
 
 
-def test_a_folder_of_another_user_is_not_used(
-    tmp_path: Path, stores: Stores, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_another_user_is_not_used(tmp_path, stores, monkeypatch):
     stores(tmp_path).save(KEY, CONTENT)
     found = os.fstat
 
-    def of_a_stranger(descriptor: int) -> Any:
+    def of_a_stranger(descriptor):
         fields = list(found(descriptor))
         fields[4] = os.geteuid() + 1
         return os.stat_result(fields)
@@ -202,7 +189,7 @@ def test_a_folder_of_another_user_is_not_used(
     ]
 
 
-def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path, stores: Stores) -> None:
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, stores):
     stores(tmp_path / "a").save(KEY, CONTENT)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / GENERATION).symlink_to(tmp_path / "a" / GENERATION)
@@ -210,7 +197,7 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path, stores: S
     assert len(stores.said) == 1
 
 
-def test_others_may_read_and_not_write(tmp_path: Path, stores: Stores) -> None:
+def test_others_may_read_and_not_write(tmp_path, stores):
     before = os.umask(0)
     try:
         stores(tmp_path / "place").save(KEY, CONTENT)
@@ -220,14 +207,14 @@ def test_others_may_read_and_not_write(tmp_path: Path, stores: Stores) -> None:
     assert modes == {GENERATION: 0o755, KEY.hex() + SUFFIX: 0o644}
 
 
-def make_generation(place: Path, stores: Stores, name: str, age: float) -> Path:
+def make_generation(place, stores, name, age):
     stores(place, names=[name]).save(KEY, bytes(10_000))
     used = time.time() - age
     os.utime(place / name, (used, used))
     return place / name
 
 
-def test_generations_that_nobody_uses_are_removed(tmp_path: Path, stores: Stores) -> None:
+def test_generations_that_nobody_uses_are_removed(tmp_path, stores):
     old, older, recent = (
         make_generation(tmp_path, stores, letter * 32, age)
         for letter, age in (("a", 2e4), ("b", 3e4), ("c", 100))
@@ -242,13 +229,13 @@ def test_generations_that_nobody_uses_are_removed(tmp_path: Path, stores: Stores
     assert left == {"d" * 32, GENERATION, recent.name, "notes"}
 
 
-def test_the_last_use_is_marked(tmp_path: Path, stores: Stores) -> None:
+def test_the_last_use_is_marked(tmp_path, stores):
     generation = make_generation(tmp_path, stores, GENERATION, 1e6)
     assert stores(tmp_path).load(KEY) is not None
     assert time.time() - generation.stat().st_mtime < 1000
 
 
-def test_abandoned_files_are_removed(tmp_path: Path, stores: Stores) -> None:
+def test_abandoned_files_are_removed(tmp_path, stores):
     generation = make_generation(tmp_path, stores, GENERATION, 0)
     for name, age in (("old.unfinished", ABANDONED_SECONDS + 100), ("new.unfinished", 0)):
         (generation / name).touch()
@@ -258,7 +245,7 @@ def test_abandoned_files_are_removed(tmp_path: Path, stores: Stores) -> None:
     assert "new.unfinished" in left and "old.unfinished" not in left
 
 
-def test_images_of_a_package_and_of_lower_levels_are_found(tmp_path: Path, stores: Stores) -> None:
+def test_images_of_a_package_and_of_lower_levels_are_found(tmp_path, stores):
     own, package = tmp_path / "own", tmp_path / "package"
     lower = "1" * 32
     stores(package, names=[lower]).save(KEY, CONTENT)
@@ -271,24 +258,24 @@ def test_images_of_a_package_and_of_lower_levels_are_found(tmp_path: Path, store
     assert not (package / GENERATION).exists() and stores.said == []
 
 
-def test_the_first_trouble_waits_for_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_trouble_waits_for_a_listener(monkeypatch):
     monkeypatch.setattr(code_store, "_listeners", [])
     code_store._report("one")
-    lines: list[str] = []
+    lines = []
     on_cache_trouble(lines.append)
     code_store._report("two")
     assert lines == ["one", "two"]
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
+def package(tmp_path):
     (tmp_path / "room").mkdir()
     (tmp_path / "a.py").write_text("WIDTH = 32\n")
     (tmp_path / "room" / "b.py").write_text("x = 1\n")
     return tmp_path
 
 
-def test_sources_that_stay_have_the_same_digest(package: Path) -> None:
+def test_sources_that_stay_have_the_same_digest(package):
     before = digest_of_sources(str(package))
     assert before is not None and len(before) == 32
     (package / "room" / "__pycache__").mkdir()
@@ -298,7 +285,7 @@ def test_sources_that_stay_have_the_same_digest(package: Path) -> None:
     assert digest_of_sources(str(package)) == before
 
 
-def test_every_change_of_sources_is_seen(package: Path) -> None:
+def test_every_change_of_sources_is_seen(package):
     path = package / "room" / "b.py"
     digests, found = [digest_of_sources(str(package))], path.stat()
     # Size and time stay.
@@ -319,14 +306,14 @@ def test_every_change_of_sources_is_seen(package: Path) -> None:
     assert len(set(digests)) == len(digests)
 
 
-def test_sources_that_are_not_there_have_no_digest(tmp_path: Path) -> None:
+def test_sources_that_are_not_there_have_no_digest(tmp_path):
     assert digest_of_sources(str(tmp_path / "none")) is None
     assert digest_of_sources(str(tmp_path)) is None
     (tmp_path / "a.py").symlink_to("nowhere")
     assert digest_of_sources(str(tmp_path)) is None
 
 
-def test_an_edit_of_a_room_without_code_keeps_the_digest(tmp_path: Path) -> None:
+def test_an_edit_of_a_room_without_code_keeps_the_digest(tmp_path):
     for room in ("cli", "mapping"):
         (tmp_path / room).mkdir()
         (tmp_path / room / "a.py").write_text("a = 1")
@@ -338,7 +325,7 @@ def test_an_edit_of_a_room_without_code_keeps_the_digest(tmp_path: Path) -> None
     assert digest_of_sources(str(tmp_path)) != before
 
 
-def test_no_compiled_function_can_reach_what_the_digest_leaves_out() -> None:
+def test_no_compiled_function_can_reach_what_the_digest_leaves_out():
     compiled = re.compile(r"^\s*@(jit|inline)", re.MULTILINE)
     imports = re.compile(
         rf"^\s*(?:from|import) mummergpu\.({'|'.join(ROOMS_WITHOUT_CODE)})\b", re.M
@@ -353,10 +340,8 @@ def test_no_compiled_function_can_reach_what_the_digest_leaves_out() -> None:
     assert found > 50
 
 
-def test_a_generation_depends_on_sources_levels_and_settings(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    names: list[str] = []
+def test_a_generation_depends_on_sources_levels_and_settings(monkeypatch):
+    names = []
     for sources in ("a", "b"):
         monkeypatch.setattr(code_store, "_SOURCES", sources)
         for levels in (("x86-64-v3", "x86-64-v2"), ()):

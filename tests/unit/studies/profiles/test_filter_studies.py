@@ -1,7 +1,5 @@
 """Studies of profile filters: their policies, the data, what follows from runs."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 
@@ -48,7 +46,7 @@ MACHINE = SweepMachine("cuda", "a GPU", "sm_90", 1 << 30, 2, 2, {}, {"python": "
 INPUT = ProfileInput("made", "aa", 270, 10, 5000, 900, 500, 1)
 
 
-def test_codes_name_policies() -> None:
+def test_codes_name_policies():
     codes = every_policy()
     assert len(set(codes)) == len(codes)
     for code in codes[::17]:
@@ -70,24 +68,24 @@ def test_codes_name_policies() -> None:
         ("Vrts32", "no policy of rows"),
     ],
 )
-def test_other_codes_are_refused(code: str, words: str) -> None:
+def test_other_codes_are_refused(code, words):
     with pytest.raises(OptionError, match=words):
         policy_of(code)
 
 
-def test_a_policy_of_the_processor_is_none_of_a_device() -> None:
+def test_a_policy_of_the_processor_is_none_of_a_device():
     with pytest.raises(OptionError, match="of the processor"):
         device_policy_of("S16")
 
 
-def test_a_sweep_of_all_measures_what_tells_most() -> None:
+def test_a_sweep_of_all_measures_what_tells_most():
     codes = measured_policies("cuda")
     assert {row.policy for row in PAPER_ROWS} <= set(codes)
     assert len(codes) < 260
     assert measured_policies("cpu") == [one.code for one in PROCESSOR_POLICIES]
 
 
-def test_patterns_choose_policies() -> None:
+def test_patterns_choose_policies():
     assert choose_policies("all", "cpu") == measured_policies("cpu")
     assert choose_policies("Vrcs*", "cuda") == ["g1crggg", "Vrcs8", "Vrcs16", "Vrcs32"]
     assert choose_policies("V00", "cpu") == ["S16", "V00"]
@@ -96,13 +94,13 @@ def test_patterns_choose_policies() -> None:
     assert "S16" not in differing_policies("cuda")
 
 
-def test_proteins_with_marks_or_without_residues_are_left_out() -> None:
+def test_proteins_with_marks_or_without_residues_are_left_out():
     some = [[1, 2], [], [3, 27], [20, 1], [26]]
     block = block_of([np.array(one, dtype=np.uint8) for one in some])
     assert suitable(block).tolist() == [True, False, False, False, True]
 
 
-def test_parts_cover_all_proteins() -> None:
+def test_parts_cover_all_proteins():
     sizes = np.random.default_rng(1).integers(1, 90_000, 40)
     block = block_of([np.zeros(size, dtype=np.uint8) for size in sizes])
     parts = parts_of(block)
@@ -110,13 +108,13 @@ def test_parts_cover_all_proteins() -> None:
     assert [n for part in parts for n in range(*part)] == list(range(40))
 
 
-def made_data(nodes: int = 70) -> ProfileData:
+def made_data(nodes=70):
     found = [np.minimum(one, 19)[:150] for one in sequences_like(built(nodes), 12) if one.size]
     one = ProfileFilter(built(nodes), FilterThresholds())
     return ProfileData("made", one, block_of(found))
 
 
-def test_ssv_is_the_same_in_parts_of_any_size() -> None:
+def test_ssv_is_the_same_in_parts_of_any_size():
     data = made_data()
     expected = data.expected("S", map).tolist()
     assert len(set(expected)) > 5
@@ -126,7 +124,7 @@ def test_ssv_is_the_same_in_parts_of_any_size() -> None:
         assert data.settled("S", found).tolist() == expected
 
 
-def made_run(position: int, code: str, seconds: float, kind: str = "run") -> ProfileRun:
+def made_run(position, code, seconds, kind="run"):
     return ProfileRun(
         position=position,
         policy=code,
@@ -140,7 +138,7 @@ def made_run(position: int, code: str, seconds: float, kind: str = "run") -> Pro
     )
 
 
-def made_sweep() -> ProfileSweep:
+def made_sweep():
     """Local scores halve the time; hand scheduling takes a tenth, and a fifth with both."""
     runs = []
     for number, (scores, schedule, unroll) in enumerate(product("gl", "ch", "18")):
@@ -154,7 +152,7 @@ def made_sweep() -> ProfileSweep:
     return ProfileSweep(Path("nowhere"), setup, tuple(runs))
 
 
-def test_effects_are_those_of_pairs_that_differ_in_one_choice() -> None:
+def test_effects_are_those_of_pairs_that_differ_in_one_choice():
     study = study_of(made_sweep())
     assert study.gcups("g1crggg") == pytest.approx(270 * 5000 / 1e9)
     assert study.noise == pytest.approx(0.02 * 2**0.5)
@@ -169,7 +167,7 @@ def test_effects_are_those_of_pairs_that_differ_in_one_choice() -> None:
     assert both["scores g→l", "schedule c→h"] == pytest.approx(100 * (8 / 9 - 1))
 
 
-def test_records_say_what_they_are_about(tmp_path: Path) -> None:
+def test_records_say_what_they_are_about(tmp_path):
     sweep = made_sweep()
     (tmp_path / SETUP_FILE).write_text(setup_text(sweep.setup, PROFILES))
     (tmp_path / RUNS_FILE).write_text("".join(map(run_text, sweep.runs)))
@@ -188,7 +186,7 @@ def test_records_say_what_they_are_about(tmp_path: Path) -> None:
         ('"g1crggg"', '"Tn"', "no policy of threads"),
     ],
 )
-def test_other_records_are_refused(old: str, new: str, words: str, tmp_path: Path) -> None:
+def test_other_records_are_refused(old, new, words, tmp_path):
     text = setup_text(made_sweep().setup, PROFILES)
     assert old in text
     (tmp_path / SETUP_FILE).write_text(text.replace(old, new))

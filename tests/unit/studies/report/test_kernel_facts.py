@@ -1,7 +1,5 @@
 """What kernels reach: times of ordinary runs, visits of profiled ones, the device's limit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -9,14 +7,14 @@ from helpers.sweeps import GPU, make_run, make_setup
 
 from mummergpu.index.tree.policy import Policy
 from mummergpu.studies.records import KernelRecord, Sweep
-from mummergpu.studies.report.timings import KernelFacts, kernel_facts, registers_of_print
+from mummergpu.studies.report.timings import kernel_facts, registers_of_print
 
 
-def record(milliseconds: float, visits: int | None = None, registers: int = 40) -> KernelRecord:
+def record(milliseconds, visits=None, registers=40):
     return KernelRecord(milliseconds, 1, visits, registers, 0, 0, 0.75)
 
 
-def sweep_of(code: str) -> Sweep:
+def sweep_of(code):
     kernels = [
         ("run", record(2.0)),
         ("control", record(4.0)),
@@ -31,13 +29,13 @@ def sweep_of(code: str) -> Sweep:
     return Sweep(Path("x"), make_setup([code], GPU), tuple(runs))
 
 
-def of_kernel(facts: tuple[KernelFacts, ...], kernel: str) -> KernelFacts:
+def of_kernel(facts, kernel):
     (one,) = (one for one in facts if one.kernel == kernel)
     return one
 
 
 @pytest.mark.parametrize(("code", "limit"), [("m", 6.0e10), ("T", 4.0e10)])
-def test_visits_are_compared_with_the_limit_of_the_layout(code: str, limit: float) -> None:
+def test_visits_are_compared_with_the_limit_of_the_layout(code, limit):
     one = of_kernel(kernel_facts(sweep_of(code)), "match_kernel")
     assert one.policy == Policy.from_code(code)
     assert one.milliseconds == 3.0
@@ -47,7 +45,7 @@ def test_visits_are_compared_with_the_limit_of_the_layout(code: str, limit: floa
     assert (one.registers, one.local_bytes, one.occupancy) == (40, 0, 0.75)
 
 
-def test_what_was_not_counted_is_not_known() -> None:
+def test_what_was_not_counted_is_not_known():
     facts = kernel_facts(sweep_of("m"))
     one = of_kernel(facts, "count_mems")
     assert one.visits_per_second is None
@@ -56,7 +54,7 @@ def test_what_was_not_counted_is_not_known() -> None:
     assert registers_of_print(facts, Policy.from_code("T")) is None
 
 
-def test_only_a_profile_gives_no_time() -> None:
+def test_only_a_profile_gives_no_time():
     kernels = {"match_kernel": record(5.0, visits=9)}
     runs = (make_run(0, "m", {}, "profile", 0, kernels),)
     (one,) = kernel_facts(Sweep(Path("x"), make_setup(["m"], GPU), runs))

@@ -1,7 +1,5 @@
 """Numbers as text."""
 
-from __future__ import annotations
-
 import math
 
 from helpers.loops import each
@@ -31,7 +29,7 @@ from mummergpu.studies.report.page import (
         (math.nan, "-"),
     ],
 )
-def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) -> None:
+def test_times_have_three_digits_and_a_unit(seconds, text):
     assert time_text(seconds) == text
 
 
@@ -39,11 +37,11 @@ def test_times_have_three_digits_and_a_unit(seconds: float | None, text: str) ->
     "percent, text",
     [(3.21, "+3.2%"), (-0.04, "0.0%"), (-11.0, "-11.0%"), (250.2, "+250%"), (None, "-")],
 )
-def test_changes_have_a_sign(percent: float | None, text: str) -> None:
+def test_changes_have_a_sign(percent, text):
     assert percent_text(percent) == text
 
 
-def test_other_numbers() -> None:
+def test_other_numbers():
     assert range_text(-1.0, 2.0) == "-1.0% to +2.0%"
     assert range_text(None, 2.0) == "-"
     assert (noise_text(0.7213), noise_text(None)) == ("±0.72%", "unknown")

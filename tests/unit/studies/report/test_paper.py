@@ -1,7 +1,5 @@
 """The transcription of the paper agrees with itself."""
 
-from __future__ import annotations
-
 import pytest
 
 from mummergpu.index.tree.policy import LETTERS, Policy
@@ -24,7 +22,7 @@ PRINTED_SPEEDUPS = {
 """Match and print speedup of Table 2."""
 
 
-def test_the_times_of_table_2_give_the_speedups_that_it_prints() -> None:
+def test_the_times_of_table_2_give_the_speedups_that_it_prints():
     assert {row.workload for row in TABLE_2} == set(PRINTED_SPEEDUPS)
     for row in TABLE_2:
         match, printing = PRINTED_SPEEDUPS[row.workload]
@@ -34,7 +32,7 @@ def test_the_times_of_table_2_give_the_speedups_that_it_prints() -> None:
     assert TABLE_2[0].speedup == pytest.approx(3.86, abs=0.01)
 
 
-def test_every_figure_has_its_finding() -> None:
+def test_every_figure_has_its_finding():
     assert [figure.number for figure in FIGURES] == [4, 5, 6, 7, 8, 9]
     for figure in FIGURES:
         assert f"Figure {figure.number}" in figure.finding.place
@@ -44,7 +42,7 @@ def test_every_figure_has_its_finding() -> None:
         assert (finding.least is None) == (finding.most is None)
 
 
-def test_the_layouts_of_the_paper_are_codes() -> None:
+def test_the_layouts_of_the_paper_are_codes():
     for code in (FIRST_VERSION_CODE, DEFAULT_CODE):
         assert Policy.from_code(code).code == code
     assert {row.name for row in TABLE_1} == {row.workload for row in TABLE_2}

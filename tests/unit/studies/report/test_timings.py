@@ -1,7 +1,5 @@
 """Medians, sums and noise of a sweep, with numbers that were worked out by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +15,11 @@ NONE = Policy.from_code("none")
 MERGED = Policy.from_code("m")
 
 
-def stages(match: float) -> dict[str, float]:
+def stages(match):
     return {"match": match, "print": 1.0, "search": 10 * match, "upload": 2.0, "build": 7.0}
 
 
-def small_sweep() -> Sweep:
+def small_sweep():
     runs = (
         make_run(0, "none", stages(4.0)),
         make_run(1, "m", stages(3.0)),
@@ -33,7 +31,7 @@ def small_sweep() -> Sweep:
     return Sweep(Path("there"), make_setup(["none", "m"], runs=1, control_runs=2), runs)
 
 
-def test_a_median_is_of_runs_and_controls_but_not_of_profiles() -> None:
+def test_a_median_is_of_runs_and_controls_but_not_of_profiles():
     timings = timings_of(small_sweep())
     assert timings.policies == (NONE, MERGED)
     assert timings.stages == ("build", "upload", "match", "print", "search", "kernels", "total")
@@ -46,7 +44,7 @@ def test_a_median_is_of_runs_and_controls_but_not_of_profiles() -> None:
     assert np.isnan(timings.of(Policy.from_code("Q"), "match"))
 
 
-def test_the_noise_is_the_variation_of_the_control() -> None:
+def test_the_noise_is_the_variation_of_the_control():
     timings = timings_of(small_sweep())
     # 4, 6 and 5: a mean of 5 and a deviation of 1.
     assert timings.noise_of("match") == pytest.approx(0.2)
@@ -57,20 +55,20 @@ def test_the_noise_is_the_variation_of_the_control() -> None:
     assert timings.noise_runs == 3
 
 
-def test_the_noise_of_a_single_run_is_unknown() -> None:
+def test_the_noise_of_a_single_run_is_unknown():
     timings = timings_of(plain_sweep(["none"], lambda code: {"match": 1.0}))
     assert timings.noise_of("match") is None
     assert timings.stages == ("match", "kernels")
 
 
-def test_a_sweep_without_runs_has_no_times() -> None:
+def test_a_sweep_without_runs_has_no_times():
     sweep = replace(small_sweep(), runs=())
     timings = timings_of(sweep)
     assert (timings.policies, timings.stages, timings.noise_runs) == ((), (), 0)
     assert ranking_of(timings, "match").policies == ()
 
 
-def test_layouts_are_ranked_by_time() -> None:
+def test_layouts_are_ranked_by_time():
     ranking = ranking_of(timings_of(small_sweep()), "kernels")
     assert [policy.code for policy in ranking.policies] == ["m", "none"]
     assert list(ranking.ratios) == [1.0, 1.5]
@@ -78,13 +76,13 @@ def test_layouts_are_ranked_by_time() -> None:
     assert ranking.ratio_of(Policy.from_code("T")) is None
 
 
-def test_policies_are_ordered_by_letters() -> None:
+def test_policies_are_ordered_by_letters():
     codes = [policy.code for policy in sorted(map(Policy.from_code, ALL_CODES), key=policy_order)]
     assert codes[:9] == ["none", *"QRTmrtn", "QR"]
     assert codes[-1] == "QRTmrtn"
 
 
-def test_what_an_interrupted_sweep_lacks() -> None:
+def test_what_an_interrupted_sweep_lacks():
     codes = CPU_CODES[:4]
     runs = tuple(make_run(n, codes[n % 3], {"match": 1.0}) for n in range(5))
     missing = missing_of(Sweep(Path("x"), make_setup(codes, runs=2, control_runs=3), runs))

@@ -1,7 +1,5 @@
 """The description of the recurrence, and what programs are made of it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -31,17 +29,17 @@ from mummergpu.viterbi.tiles.band import new_scratch
 class Numbers:
     """Arithmetic on plain integers, each cost being 1."""
 
-    def subtract(self, score: int, costs: tuple[str, ...]) -> int:
+    def subtract(self, score, costs):
         return score - len(costs)
 
-    def exceeds(self, score: int, other: int) -> bool:
+    def exceeds(self, score, other):
         return score > other
 
-    def choose(self, truth: bool, score: int, other: int) -> int:
+    def choose(self, truth, score, other):
         return score if truth else other
 
 
-def test_a_departure_has_the_best_score_and_says_where_it_comes_from() -> None:
+def test_a_departure_has_the_best_score_and_says_where_it_comes_from():
     found = departures(PAIRWISE, {MATCH: 5, INSERTION: 7, DELETION: 7}, Numbers())
     assert [each.target for each in found] == [MATCH, INSERTION, DELETION]
     # A deletion is preferred to an insertion.
@@ -52,7 +50,7 @@ def test_a_departure_has_the_best_score_and_says_where_it_comes_from() -> None:
 
 
 @pytest.mark.parametrize("bits", range(1 << 4))
-def test_the_table_of_sources_reads_the_bits(bits: int) -> None:
+def test_the_table_of_sources_reads_the_bits(bits):
     assert bit_count(PAIRWISE) == 4
     from_deletion, from_insertion, extends_insertion, extends_deletion = (
         bits >> bit & 1 for bit in range(4)
@@ -67,14 +65,14 @@ def test_the_table_of_sources_reads_the_bits(bits: int) -> None:
         assert PAIRWISE.states[number] == source
 
 
-def test_the_kernels_have_the_costs_in_the_order_of_the_tuple() -> None:
+def test_the_kernels_have_the_costs_in_the_order_of_the_tuple():
     source = recurrence_source(PAIRWISE)
     inside = re.search(r"struct Costs \{(.*?)\};", source, re.DOTALL)
     assert inside is not None
     assert re.findall(r"int (\w+);", inside[1]) == list(Costs._fields)
 
 
-def test_another_model_gives_another_recurrence() -> None:
+def test_another_model_gives_another_recurrence():
     joined = Transition(DELETION, INSERTION, ("insertion_open", "insertion_extend"))
     other = Model(PAIRWISE.states, (*PAIRWISE.transitions, joined))
     assert recurrence_source(other) != recurrence_source(PAIRWISE)
@@ -83,24 +81,24 @@ def test_another_model_gives_another_recurrence() -> None:
 
 
 @pytest.mark.parametrize("name", list(Costs._fields))
-def test_costs_that_programs_cannot_compute_with_are_refused(name: str) -> None:
+def test_costs_that_programs_cannot_compute_with_are_refused(name):
     Costs(**{name: 20}).check()
     for value in (-1, LARGEST_COST + 1):
         with pytest.raises(OptionError, match=f"{name}: {value} is not between"):
             Costs(**{name: value}).check()
 
 
-def test_an_extension_costs_something() -> None:
+def test_an_extension_costs_something():
     for name in ("match", "insertion_extend", "deletion_extend"):
         with pytest.raises(OptionError):
             Costs(**{name: 0}).check()
 
 
-def test_the_widest_band_covers_the_longest_gap() -> None:
+def test_the_widest_band_covers_the_longest_gap():
     assert LANES * MOST_REGISTERS > LARGEST_COST
 
 
-def test_the_longest_tile_scores_what_16_bits_hold() -> None:
+def test_the_longest_tile_scores_what_16_bits_hold():
     assert MOST_BASES * LARGEST_MATCH + LARGEST_COST < 1 << 15
     with pytest.raises(OptionError):
         Costs(match=LARGEST_MATCH + 1).check()

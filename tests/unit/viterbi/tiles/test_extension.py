@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,15 +28,7 @@ class Extended(NamedTuple):
     operations: list[tuple[int, int]]
 
 
-def extended(
-    read: Sequence[int],
-    reference: Sequence[int],
-    costs: Costs,
-    direction: int = 1,
-    first_band: int = 8,
-    min_score: int = 0,
-    surroundings: int = 5,
-) -> Extended:
+def extended(read, reference, costs, direction=1, first_band=8, min_score=0, surroundings=5):
     """What both functions find for sequences that are written from the corner."""
     arrays = []
     for codes in (read, reference):
@@ -54,13 +45,7 @@ def extended(
     return Extended(score, i, j, [(int(one) >> 4, int(one) & 15) for one in operations[3:][:count]])
 
 
-def check(
-    read: Sequence[int],
-    reference: Sequence[int],
-    costs: Costs,
-    direction: int = 1,
-    first_band: int = 8,
-) -> Extended:
+def check(read, reference, costs, direction=1, first_band=8):
     """Compare a tile with the whole matrix."""
     matrix = FullMatrix(read, reference, costs)
     found = extended(read, reference, costs, direction, first_band)
@@ -88,7 +73,7 @@ COSTS = st.builds(
 
 
 @st.composite
-def tiles(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def tiles(draw):
     """A piece of a reference, and a read of it with a few edits, or of something else."""
     letters = draw(st.sampled_from([1, 2, 4]))
     base = st.integers(0, letters - 1)
@@ -115,18 +100,16 @@ def tiles(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 @example(([], [0, 1]), Costs(), -1, 0)
 @example(([0, 1], []), Costs(), 1, 8)
 @example(([2, 2, 0, 0, 0], [1, 2, 0, 0, 0]), Costs(end_bonus=0), 1, 8)
-def test_a_tile_has_the_best_score_of_the_whole_matrix(
-    tile: tuple[list[int], list[int]], costs: Costs, direction: int, first_band: int
-) -> None:
+def test_a_tile_has_the_best_score_of_the_whole_matrix(tile, costs, direction, first_band):
     check(*tile, costs, direction, first_band)
 
 
-def random_bases(seed: int, count: int) -> list[int]:
+def random_bases(seed, count):
     return np.random.default_rng(seed).integers(0, 4, count).tolist()
 
 
 @pytest.mark.parametrize("gap", [1, 14, 15, 16, 17, 31, 32, 99, 100])
-def test_a_gap_wider_than_the_first_band_is_found(gap: int) -> None:
+def test_a_gap_wider_than_the_first_band_is_found(gap):
     reference = random_bases(1, 70 + gap)
     costs = Costs(match=4)
     read = reference[:30] + reference[30 + gap :]
@@ -137,14 +120,14 @@ def test_a_gap_wider_than_the_first_band_is_found(gap: int) -> None:
     assert sum(length for length, operation in found.operations if operation == 1) == gap
 
 
-def test_a_gap_is_not_longer_than_the_most() -> None:
+def test_a_gap_is_not_longer_than_the_most():
     reference = random_bases(1, 110)
     read = reference[:40] + reference[60:]
     assert check(read, reference, Costs(max_gap=20)).i == 90
     assert check(read, reference, Costs(max_gap=19)).i < 90
 
 
-def test_the_end_of_the_read_is_reached_where_the_bonus_pays() -> None:
+def test_the_end_of_the_read_is_reached_where_the_bonus_pays():
     reference = random_bases(3, 40)
     read = [*reference[:20], reference[20] ^ 1]
     assert check(read, reference, Costs(end_bonus=5))[:3] == (21, 21, 21)
@@ -153,7 +136,7 @@ def test_the_end_of_the_read_is_reached_where_the_bonus_pays() -> None:
     assert check(read, reference, Costs(end_bonus=3))[:3] == (20, 20, 20)
 
 
-def test_breaks_match_nothing() -> None:
+def test_breaks_match_nothing():
     reference = random_bases(4, 40)
     read = reference[:30]
     read[10] = BREAK
@@ -164,7 +147,7 @@ def test_breaks_match_nothing() -> None:
 
 
 @pytest.mark.parametrize("length", [36, 75, 150, 300])
-def test_reads_of_usual_lengths(length: int) -> None:
+def test_reads_of_usual_lengths(length):
     random = np.random.default_rng(length)
     for _ in range(max(1, 150 // length)):
         reference = random.integers(0, 4, length + 20).tolist()
@@ -176,7 +159,7 @@ def test_reads_of_usual_lengths(length: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("kept", [1, 30, 200])
-def test_a_long_read_may_hang_over_the_end_of_the_reference(seed: int, kept: int) -> None:
+def test_a_long_read_may_hang_over_the_end_of_the_reference(seed, kept):
     # All diagonals on which the read's end lies in the reference are outside of the band.
     some = random.Random(seed)
     read = some.choices(range(4), k=500)

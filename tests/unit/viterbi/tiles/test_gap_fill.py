@@ -1,9 +1,6 @@
 """`fill_gap` against the whole matrix in plain Python, and against its own second method."""
 
-from __future__ import annotations
-
 import random
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -23,9 +20,9 @@ COSTS = [GENOMES, Costs(1, 4, 4, 6, 1, 6, 1, 0, 100), Costs(2, 3, 3, 5, 2, 1, 4,
 Operations = list[tuple[int, int]]
 
 
-def changed(bases: Sequence[int], some: random.Random, rate: float) -> list[int]:
+def changed(bases, some, rate):
     """A copy with differences and gaps."""
-    result: list[int] = []
+    result = []
     for base in bases:
         if some.random() > rate:
             result.append(base)
@@ -38,13 +35,7 @@ def changed(bases: Sequence[int], some: random.Random, rate: float) -> list[int]
     return result
 
 
-def aligned(
-    query: Sequence[int],
-    reference: Sequence[int],
-    costs: Costs,
-    whole: bool = False,
-    least: int = ANY_SCORE,
-) -> tuple[int, Operations]:
+def aligned(query, reference, costs, whole=False, least=ANY_SCORE):
     """The score and the operations; an equal base follows both sequences."""
     codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
     cells = (len(query) + 1) * (len(reference) + 1)
@@ -65,7 +56,7 @@ def aligned(
     return score, [(int(word) >> 4, int(word) & 15) for word in operations[1 : count + 1]]
 
 
-def check(query: Sequence[int], reference: Sequence[int], costs: Costs, score: int) -> None:
+def check(query, reference, costs, score):
     for whole in (False, True):
         found, operations = aligned(query, reference, costs, whole)
         assert found == score
@@ -81,7 +72,7 @@ def check(query: Sequence[int], reference: Sequence[int], costs: Costs, score: i
 
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("seed", range(6))
-def test_the_score_is_that_of_the_whole_matrix(costs: Costs, seed: int) -> None:
+def test_the_score_is_that_of_the_whole_matrix(costs, seed):
     some = random.Random(seed)
     for _ in range(25):
         reference = some.choices(range(4), k=some.randrange(0, 30))
@@ -97,7 +88,7 @@ def test_the_score_is_that_of_the_whole_matrix(costs: Costs, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_long_tiles_are_as_the_whole_matrix_says(seed: int) -> None:
+def test_long_tiles_are_as_the_whole_matrix_says(seed):
     some = random.Random(seed)
     for size in (60, 300, 1200):
         reference = some.choices(range(4), k=size)
@@ -107,7 +98,7 @@ def test_long_tiles_are_as_the_whole_matrix_says(seed: int) -> None:
         check(query, reference, GENOMES, aligned(query, reference, GENOMES, True)[0])
 
 
-def test_few_cells_are_computed_if_the_score_is_known() -> None:
+def test_few_cells_are_computed_if_the_score_is_known():
     some = random.Random(7)
     reference = some.choices(range(4), k=3000)
     query = changed(reference, some, 0.03)
@@ -131,11 +122,11 @@ def test_few_cells_are_computed_if_the_score_is_known() -> None:
         assert align_whole(*sides, score, matrix, made, 0)[1] == NO_MEMORY
 
 
-def test_one_side_may_be_empty() -> None:
+def test_one_side_may_be_empty():
     assert aligned([], [], GENOMES) == (0, [])
     assert aligned([1, 2, 3], [], GENOMES) == (-24, [(3, 1)])
     assert aligned([], [0, 0], GENOMES) == (-17, [(2, 2)])
 
 
-def test_breaks_match_nothing() -> None:
+def test_breaks_match_nothing():
     assert aligned([4, 1], [4, 1], GENOMES) == (-4, [(2, 0)])

@@ -1,7 +1,5 @@
 """Extensions that score no less than none, against the whole matrix in plain Python."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -24,8 +22,8 @@ SCRATCH = new_scratch(1500, 100)
 COSTS = NUCMER_COSTS
 
 
-def changed(text: list[int], chance: random.Random, share: float) -> list[int]:
-    made: list[int] = []
+def changed(text, chance, share):
+    made = []
     for code in text:
         kind = chance.random()
         if kind < share:
@@ -37,7 +35,7 @@ def changed(text: list[int], chance: random.Random, share: float) -> list[int]:
     return made
 
 
-def best_in_triangle(matrix: FullMatrix, window: int) -> int:
+def best_in_triangle(matrix, window):
     """The best score of a match that ends within twice the window of both sequences together."""
     return max(
         (
@@ -51,7 +49,7 @@ def best_in_triangle(matrix: FullMatrix, window: int) -> int:
 
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("window", [5, 20])
-def test_the_best_that_is_no_loss_is_found(window: int, direction: int) -> None:
+def test_the_best_that_is_no_loss_is_found(window, direction):
     chance = random.Random(window)
     found = set()
     for _ in range(40):
@@ -85,11 +83,11 @@ def test_the_best_that_is_no_loss_is_found(window: int, direction: int) -> None:
     assert found == {False, True}
 
 
-def codes_of(text: str) -> np.ndarray:
+def codes_of(text):
     return with_margins(np.array(["ACGT".index(base) for base in text], dtype=np.uint8))
 
 
-def reached(query: str, reference: str, window: int, min_gain: int = 0) -> tuple[int, int]:
+def reached(query, reference, window, min_gain=0):
     tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
     ends = codes_of(query), codes_of(reference), tile, COSTS, window
     operations = np.empty(2000, dtype=np.uint32)
@@ -102,7 +100,7 @@ def reached(query: str, reference: str, window: int, min_gain: int = 0) -> tuple
     return found
 
 
-def test_an_extension_goes_on_where_it_gets_no_worse() -> None:
+def test_an_extension_goes_on_where_it_gets_no_worse():
     # Seven differences cost as much as so many groups of matches score.
     equal, other = "ACGGTCA", "T"
     assert reached("CCC" + equal * 3, "GGG" + equal * 3, 24) == (24, 24)
@@ -122,11 +120,11 @@ def test_an_extension_goes_on_where_it_gets_no_worse() -> None:
         ("T" + "ACG" + "A" + "GTCAG", "ACG" + "TC" + "GTCAG", (0, 0)),
     ],
 )
-def test_gaps_may_score_nothing(query: str, reference: str, ends: tuple[int, int]) -> None:
+def test_gaps_may_score_nothing(query, reference, ends):
     assert reached(query, reference, 12) == ends
 
 
-def test_an_insertion_may_use_more_of_the_query() -> None:
+def test_an_insertion_may_use_more_of_the_query():
     chance = random.Random(3)
     text = random_bases(chance, 80)
     inserted = random_bases(chance, 20)
@@ -135,7 +133,7 @@ def test_an_insertion_may_use_more_of_the_query() -> None:
     assert reached(inserted + text, text, 57)[0] == 0
 
 
-def test_a_long_window_must_pay() -> None:
+def test_a_long_window_must_pay():
     chance = random.Random(4)
     text = random_bases(chance, 300)
     # Every fourth base differs: each base scores a half.

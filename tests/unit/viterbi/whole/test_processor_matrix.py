@@ -1,14 +1,11 @@
 """Whole matrices on the processor, in rounds: the paths of the matrix row by row, always."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from helpers.whole_alignments import COSTS, made_pair, whole_alignment
 
-from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.whole.processor_matrix import (
     BLOCK_COLUMNS,
     BLOCK_ROWS,
@@ -31,7 +28,7 @@ SHAPES = [
 @pytest.mark.parametrize("costs", COSTS, ids=lambda costs: str(costs))
 @pytest.mark.parametrize("streamed", [False, True], ids=["wavefront", "streaming"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_rounds_compute_the_whole_matrix(costs: Costs, streamed: bool, threads: int) -> None:
+def test_rounds_compute_the_whole_matrix(costs, streamed, threads):
     random = np.random.default_rng(threads)
     pairs = [made_pair(random, length, 2 + length % 3) for length in (2, 40, 257, 530, 1700)]
     for rows, columns in SHAPES:
@@ -46,7 +43,7 @@ def test_rounds_compute_the_whole_matrix(costs: Costs, streamed: bool, threads: 
 
 
 @pytest.mark.parametrize(("length", "reference_length"), [(1, 1), (70, 9), (9, 70), (31, 29)])
-def test_each_block_is_in_one_round(length: int, reference_length: int) -> None:
+def test_each_block_is_in_one_round(length, reference_length):
     plan = RoundPlan(length, reference_length, 10, 7)
     blocks = []
     for number in range(plan.rounds):
