@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from mummergpu.cluster.options import OF_LOCAL, SLURM, ClusterOptions
 from mummergpu.errors import ClusterError, LibraryError, MummergpuError
 from mummergpu.runtime import optional_imports
-from mummergpu.runtime.compiled.store import digest_of_sources
+from mummergpu.runtime.compiled.sources import digest_of_sources
 from mummergpu.runtime.optional_imports import in_one_line
 from mummergpu.runtime.processors import processor_count
 from mummergpu.version import __version__
@@ -270,7 +270,7 @@ def _words_of(error: Exception) -> str:
     return in_one_line(error)
 
 
-DIGEST: Final = digest_of_sources(left_out=())
+DIGEST: Final = digest_of_sources()
 """The digest of the sources of this process when it began."""
 
 _LIBRARIES: Final = ("numpy", "isal", "pysam", "pyhmmer", "distributed")

@@ -13,6 +13,7 @@ Nothing imports this module before something has to be compiled (`lazy_dispatch.
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -27,7 +28,8 @@ from mummergpu.runtime.compiled.announcement import compilation
 from mummergpu.runtime.compiled.image import pack_code
 from mummergpu.runtime.compiled.linker import ENTRY, UnsuitedCodeError, image_of, target_machine
 from mummergpu.runtime.compiled.signatures import text_of_result, types_of_text
-from mummergpu.runtime.compiled.store import is_covered, process_store
+from mummergpu.runtime.compiled.sources import digest_of_function
+from mummergpu.runtime.compiled.store import process_store
 
 _LIBRARY: Final[Any] = codegen.JITCodeLibrary
 _OPTIONS: Final[dict[str, Any]] = {"error_model": "numpy", "nogil": True}
@@ -217,13 +219,14 @@ def dispatcher_of(function: Callable[..., Any], inlined: bool) -> Any:
     """Return numba's dispatcher of a function, with numba's own cache in the store's folder."""
     dispatcher: Any = numba.njit(**_OPTIONS, forceinline=inlined)(function)
     # Numba keeps code that checks bounds under the name of code that does not.
-    is_kept = not inlined and not has_unusual_settings() and is_covered(function)
-    folder = process_store().folder() if is_kept else None
-    if folder is not None:
+    is_kept = not inlined and not has_unusual_settings()
+    sources = digest_of_function(function) if is_kept else None
+    folder = None if sources is None else process_store().folder()
+    if folder is not None and sources is not None:
         config: Any = numba.config
         # The setting is one for the whole process, and other threads must not find it changed.
         with global_compiler_lock:
-            before, config.CACHE_DIR = config.CACHE_DIR, folder
+            before, config.CACHE_DIR = config.CACHE_DIR, os.path.join(folder, sources.hex())
             try:
                 dispatcher.enable_caching()
                 dispatcher._cache = _GuardedCache(dispatcher._cache)

@@ -29,7 +29,8 @@ from mummergpu.runtime.compiled.announcement import compilation
 from mummergpu.runtime.compiled.image import Call, load_code
 from mummergpu.runtime.compiled.levels import PREFIX, numba_settings, usable_levels
 from mummergpu.runtime.compiled.signatures import Flattened, UnsuitedValueError, flatten
-from mummergpu.runtime.compiled.store import is_covered, process_store
+from mummergpu.runtime.compiled.sources import digest_of_function
+from mummergpu.runtime.compiled.store import process_store
 
 _KEY_BYTES: Final = 32
 _PRINTING: Final = tuple(PREFIX + word for word in ("DEBUG", "DUMP_", "TRACE"))
@@ -139,7 +140,8 @@ class LazyFunction(LazyObject):
         with _LOCK:
             if types in self._images:
                 return self._images[types]
-            packed = process_store().load(self._key(types))
+            key = self._key(types)
+            packed = None if key is None else process_store().load(key)
             if packed is not None and not packed.startswith(_NO_IMAGE):
                 self._images[types] = load_code(packed, number_count)
                 return self._images[types]
@@ -175,16 +177,20 @@ class LazyFunction(LazyObject):
                 compilation.end()
             if not packed.startswith(_NO_IMAGE):
                 self._images[types] = load_code(packed, number_count)
-        if is_covered(self.function):
-            process_store().save(self._key(types), packed)
+        key = self._key(types)
+        if key is not None:
+            process_store().save(key, packed)
         if types not in self._images:
             raise UnsuitedValueError
         return self._images[types]
 
-    def _key(self, types: str) -> bytes:
-        """Return the name of an image in the store."""
+    def _key(self, types: str) -> bytes | None:
+        """Return the name of an image in the store; None if it must not be kept there."""
+        sources = digest_of_function(self.function, types)
+        if sources is None:
+            return None
         name = f"{self.function.__module__} {self.function.__qualname__} {types}"
-        return blake2b(name.encode(), digest_size=_KEY_BYTES).digest()
+        return blake2b(name.encode() + sources, digest_size=_KEY_BYTES).digest()
 
 
 def _no_image() -> bytes:

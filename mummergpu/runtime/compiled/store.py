@@ -1,7 +1,9 @@
 """Keeps images of compiled functions on disk; no fault of the disk makes a run fail.
 
-An image depends on the sources of this package and on the level of the processor. Their digest is
-the name of a folder, a generation. In it, each function has a file for each types of its arguments.
+An image depends on how functions are compiled and on the level of the processor: their digest is
+the name of a folder, a generation. In it, each function has a file for each types of its arguments
+and each state of the sources that it depends on (`sources.py`): an edit of another module compiles
+nothing again.
 
 Files are written under a temporary name and renamed, so that processes can share a folder. Code is
 loaded only from a folder that belongs to this user or to root, and that no other user can write to.
@@ -14,15 +16,15 @@ import re
 import stat
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Final
 
 from mummergpu.runtime.cache_dir import processor_code_places
 from mummergpu.runtime.compiled.levels import settings_of_code, usable_levels
+from mummergpu.runtime.compiled.sources import PACKAGE, digest_of_sources
 from mummergpu.runtime.compiled.store_entry import (
     ABANDONED_SECONDS,
     FILE_MODE,
@@ -34,27 +36,19 @@ from mummergpu.runtime.compiled.store_entry import (
     unpack,
 )
 
-PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
-"""The folder of the package."""
-
 _IMAGES: Final = "images"
 
 WITH_PACKAGE: Final = os.path.join(PACKAGE, _IMAGES)
 """The folder of the images that a wheel brings; nothing is ever written to it by a run."""
 
-ROOMS_WITHOUT_CODE: Final = frozenset({"cli", "api", "cluster", "pipeline"})
-"""The folders of the package that have no compiled functions, and that no module with one imports:
-a change there compiles nothing again."""
-
 SUFFIX: Final = ".code"
 MAXIMUM_BYTES: Final = 16 << 20
-"""The least recently used generations are removed when all have more than this."""
+"""The least recently used images are removed when all have more than this."""
 
-_FORMAT: Final = "images 1"
+_FORMAT: Final = "images 2"
 _UNFINISHED: Final = ".unfinished"
 _GENERATION: Final = re.compile("[0-9a-f]{32}")
 _DIGEST_BYTES: Final = 16
-_BYTES_AT_ONCE: Final = 1 << 16
 
 
 class UnsafeFolderError(OSError):
@@ -67,7 +61,7 @@ class CodeStore:
     Images are loaded from all `generations`, and saved in the first; with no `places`, nothing is
     kept. `packaged` folders are only loaded from. `report` is given a line for the user when a
     folder causes trouble for the first time. Above `maximum_bytes` in a folder, the least recently
-    used generations are removed.
+    used images are removed.
     """
 
     def __init__(
@@ -122,7 +116,7 @@ class CodeStore:
                     continue
                 if not self._has_pruned:
                     self._has_pruned = True
-                    prune(place, self._generations, self._maximum_bytes)
+                    prune(place, self._maximum_bytes)
                 return
 
     def folder(self) -> str | None:
@@ -151,6 +145,10 @@ class CodeStore:
             raise
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         with open(os.open(_name(key), flags, dir_fd=descriptor), "rb", buffering=0) as file:
+            if os.fstat(file.fileno()).st_mtime < time.time() - ABANDONED_SECONDS / 2:
+                # Marks the use; another user's images, and a read-only folder, keep their time.
+                with suppress(OSError):
+                    os.utime(file.fileno())
             return file.read()
 
     def _write(self, folder: str, key: bytes, stored: bytes) -> None:
@@ -169,7 +167,7 @@ class CodeStore:
             self._readable.insert(0, folder)
 
     def _descriptor(self, folder: str, *, create: bool = False) -> int:
-        """Return a descriptor of a generation's folder, whose last use is marked."""
+        """Return a descriptor of a generation's folder."""
         if folder in self._descriptors:
             return self._descriptors[folder]
         place = os.path.dirname(folder)
@@ -179,16 +177,12 @@ class CodeStore:
                 os.mkdir(folder, mode=FOLDER_MODE)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            found = os.fstat(descriptor)
             # Who can change the images of the package can change the package.
             if place not in self._packaged:
-                _refuse_unsafe(found)
+                _refuse_unsafe(os.fstat(descriptor))
         except OSError:
             os.close(descriptor)
             raise
-        if found.st_mtime < time.time() - ABANDONED_SECONDS / 2:
-            with suppress(OSError):
-                os.utime(descriptor)
         self._descriptors[folder] = descriptor
         return descriptor
 
@@ -201,107 +195,48 @@ def _refuse_unsafe(folder: os.stat_result) -> None:
         raise UnsafeFolderError("other users can write to it")
 
 
-def prune(place: str, current: Collection[str], maximum_bytes: int) -> None:
-    """Remove the least recently used generations, and abandoned files.
+def prune(place: str, maximum_bytes: int) -> None:
+    """Remove the least recently used images of all generations, and abandoned files.
 
-    The current ones stay, and so do those that a running process may use.
+    What a running process may use stays.
     """
-    import shutil
 
     def remove(path: str) -> bool:
-        if os.path.basename(path) in current or not is_abandoned(os.lstat(path).st_mtime):
+        if not is_abandoned(os.lstat(path).st_mtime):
             return False
-        shutil.rmtree(path, ignore_errors=True)
+        os.unlink(path)
+        with suppress(OSError):
+            # A generation without images goes, once it is empty.
+            os.rmdir(os.path.dirname(path))
         return True
 
+    entries = []
     with suppress(OSError):
         names = [name for name in os.listdir(place) if _GENERATION.fullmatch(name)]
-        for name in current:
-            _remove_abandoned(os.path.join(place, name))
-        paths = [os.path.join(place, name) for name in names]
-        entries = [StoreEntry(os.lstat(path).st_mtime, _bytes_below(path), path) for path in paths]
-        remove_least_used(entries, maximum_bytes, remove)
-
-
-def _remove_abandoned(folder: str) -> None:
-    # There may be no such folder, and another process may remove a file first.
-    with suppress(OSError):
-        for name in os.listdir(folder):
-            path = os.path.join(folder, name)
-            if name.endswith(_UNFINISHED) and is_abandoned(os.lstat(path).st_mtime):
-                os.unlink(path)
-
-
-def _bytes_below(folder: str) -> int:
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
+        for path in (path for name in names for path in _files(os.path.join(place, name))):
+            # Another process may remove a file first.
             with suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_size
-    return total
+                found = os.lstat(path)
+                if not (path.endswith(_UNFINISHED) and remove(path)):
+                    entries.append(StoreEntry(found.st_mtime, found.st_size, path))
+    remove_least_used(entries, maximum_bytes, remove)
+
+
+def _files(folder: str) -> list[str]:
+    """Return the paths of the files in a folder, and in the folders that numba makes there."""
+    return [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names]
 
 
 def _name(key: bytes) -> str:
     return key.hex() + SUFFIX
 
 
-def digest_of_sources(
-    package: str = PACKAGE, left_out: Collection[str] = ROOMS_WITHOUT_CODE | {_IMAGES}
-) -> str | None:
-    """Return a digest of the names and texts of the Python files of a package but for some folders.
-
-    The texts are read each time, which takes a millisecond, because two versions of a file can
-    have the same modification time. None stands for sources that are missing or cannot be read.
-    """
-    digest = blake2b(digest_size=_DIGEST_BYTES)
-    try:
-        paths = sorted(_python_files(package, left_out))
-        for path in paths:
-            name, text = os.fsencode(path[len(package) :]), _read(path)
-            # The lengths separate the parts.
-            digest.update(b"%d %d " % (len(name), len(text)))
-            digest.update(name)
-            digest.update(text)
-    except OSError:
-        return None
-    return digest.hexdigest() if paths else None
-
-
-def _read(path: str) -> bytes:
-    """Return the content of a file, without the slower `open`: the package has many files."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        parts = []
-        while part := os.read(descriptor, _BYTES_AT_ONCE):
-            parts.append(part)
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
-
-
-def _python_files(folder: str, left_out: Collection[str] = ()) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(".py"):
-                yield entry.path
-            elif entry.name not in left_out and entry.name != "__pycache__" and entry.is_dir():
-                yield from _python_files(entry.path)
-
-
-# Computed as early as possible: if the package is updated while a process runs, the process must
-# not save code from the old sources under the name of the new ones.
-_SOURCES: Final = digest_of_sources()
+# How functions are compiled; read as early as possible, like the modules that have been imported.
+_COMPILATION: Final = digest_of_sources(os.path.join(PACKAGE, "runtime", "compiled"))
 
 _chosen_places: list[tuple[str, ...]] = []
 _listeners: list[Callable[[str], None]] = []
 _unheard: list[str] = []
-
-
-def is_covered(function: Callable[..., object]) -> bool:
-    """Return whether the digest of the sources, as they still are, covers a function."""
-    path = os.path.abspath(function.__code__.co_filename)
-    is_own = function.__closure__ is None and path.startswith(PACKAGE + os.sep)
-    return is_own and digest_of_sources() == _SOURCES
 
 
 def generations() -> tuple[str, ...]:
@@ -309,10 +244,10 @@ def generations() -> tuple[str, ...]:
 
     There is one for each level of the processor; without images, one for what numba keeps.
     """
-    if _SOURCES is None:
+    if _COMPILATION is None:
         return ()
     kinds = usable_levels() or (repr(settings_of_code()),)
-    texts = ("\0".join((_FORMAT, _SOURCES, kind)).encode() for kind in kinds)
+    texts = ("\0".join((_FORMAT, _COMPILATION, kind)).encode() for kind in kinds)
     return tuple(blake2b(text, digest_size=_DIGEST_BYTES).hexdigest() for text in texts)
 
 
