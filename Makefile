@@ -6,7 +6,7 @@ BIN := .venv/bin
 FUZZ_TARGETS := records detection index_header programs
 FUZZ_SECONDS ?= 300
 
-.PHONY: dev test test-all bounds fuzz lint format bench docs man wheel packaging clean
+.PHONY: dev test test-ci test-all bounds fuzz lint format bench docs man wheel packaging clean
 
 dev: $(BIN)/ruff
 
@@ -15,8 +15,12 @@ $(BIN)/ruff: pyproject.toml
 	$(BIN)/pip install --quiet --editable ".[dev]"
 	touch $@
 
+# The quick tier, or that of CI where the package or the kernels differ from main.
 test: dev
-	$(BIN)/pytest
+	$(BIN)/pytest $$(git diff --quiet main -- mummergpu kernels 2> /dev/null || echo --ci)
+
+test-ci: dev
+	$(BIN)/pytest --ci
 
 test-all: dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest --all --timeout=1800

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from helpers.first_tests import in_order
 from helpers.requirements import do_without, program_of
+from helpers.tiers import is_of_ci, listed_for_ci
+from hypothesis import HealthCheck, settings
 
 from mummergpu.runtime.processors import processor_count
 
@@ -17,6 +19,22 @@ SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 """Real genomes and reads; they lie beside a checkout, never in it."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+EXAMPLES = 100
+"""The examples of hypothesis in a test; ten times as many at night."""
+
+for name, factor in (("quick", 1), ("thorough", 10)):
+    settings.register_profile(
+        name,
+        max_examples=factor * EXAMPLES,
+        # The same ones for each change, so that none fails for what another one brought.
+        derandomize=factor == 1,
+        deadline=None,
+        # The first example compiles; others run on a loaded machine.
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 MOST_WORKERS = 8
 """Processes beyond so many wait for each other's memory and files."""
@@ -35,8 +53,8 @@ def tables_at_first():
 
 
 def pytest_addoption(parser):
-    """Add the option that runs everything."""
-    parser.addoption("--all", action="store_true", help="run the tests that are marked slow too")
+    parser.addoption("--ci", action="store_true", help="run the tests that CI runs")
+    parser.addoption("--all", action="store_true", help="run the tests of the night too")
 
 
 def _names_tests(config):
@@ -54,18 +72,33 @@ def pytest_xdist_auto_num_workers(config):
     return 0 if processors == 1 or _names_tests(config) else min(processors, MOST_WORKERS)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Leave out what is marked slow, unless ``--all`` is given, ``-m slow``, or the test's name."""
-    if not config.option.all and "slow" not in config.option.markexpr:
-        named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
-        left_out = {
-            item
-            for item in items
-            if item.get_closest_marker("slow")
-            and not item.nodeid.split("::", 1)[1].startswith(named)
-        }
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
+    """Leave out tests of other tiers, unless an option, ``-m`` or their name asks for them.
+
+    Tests in `tiers/ci.txt` run with ``--ci``, and where their file is named; those that are marked
+    slow run with ``--all``. A name of a test is enough for both.
+    """
+    of_ci = listed_for_ci(config.rootpath / "tests" / "tiers" / "ci.txt")
+    for item in items:
+        if is_of_ci(item.nodeid, of_ci):
+            item.add_marker("ci")
+    given = config.option
+    named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
+    left_out = set()
+    for tier, is_wanted in (
+        ("slow", given.all),
+        ("ci", given.all or given.ci or _names_tests(config)),
+    ):
+        if not is_wanted and tier not in given.markexpr:
+            left_out |= {
+                item
+                for item in items
+                if item.get_closest_marker(tier)
+                and not item.nodeid.split("::", 1)[1].startswith(named)
+            }
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = in_order(items, processes, lambda item: item.nodeid.removeprefix("tests/"))
 
@@ -84,7 +117,7 @@ def told(monkeypatch):
 def shared_data():
     """The folder of real genomes and reads; skips where there is none."""
     if not SHARED_DATA.is_dir():
-        pytest.skip("there is no ../shared/data beside this checkout")
+        do_without("there is no ../shared/data beside this checkout", "SHARED_DATA")
     return SHARED_DATA
 
 

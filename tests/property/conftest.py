@@ -1,27 +1,10 @@
-"""How hard hypothesis tries, and one folder for all that it tries.
-
-``HYPOTHESIS_PROFILE=thorough`` tries ten times as much.
-"""
+"""One folder for all that hypothesis tries."""
 
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
-
-EXAMPLES = 150
-
-for name, factor in (("quick", 1), ("thorough", 10)):
-    settings.register_profile(
-        name,
-        max_examples=factor * EXAMPLES,
-        deadline=None,
-        # The first example compiles; others run under a loaded machine.
-        suppress_health_check=[HealthCheck.too_slow],
-        print_blob=True,
-    )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from helpers.first_tests import MEANWHILE, WARM_UP, in_order
+from helpers.tiers import listed_for_ci
+from tiers.choose import durations_of, lines_of_ci
 
 pytest_plugins = ["pytester"]
 
@@ -23,9 +25,16 @@ def test_slow(): ...
 @pytest.mark.parametrize("size", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_of(size): ...
 
+def test_dear(): ...
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_table(size): ...
+
 def test_worker(): print("worker", os.environ.get("PYTEST_XDIST_WORKER"))
 """
-QUICK = ["test_of[1]", "test_quick", "test_worker"]
+CI_TESTS = "# dear\ntests/test_small.py::test_dear\ntests/test_small.py::test_table but [1]\n"
+QUICK = ["test_of[1]", "test_quick", "test_table[1]", "test_worker"]
+CI = ["test_dear", "test_table[2]"]
 SLOW = ["test_of[2]", "test_slow"]
 
 
@@ -35,10 +44,12 @@ def suite(pytester):
     folder = pytester.mkdir("tests")
     shutil.copy(TESTS / "conftest.py", folder)
     (folder / "helpers").mkdir()
-    for name in ("first_tests.py", "requirements.py"):
+    for name in ("first_tests.py", "requirements.py", "tiers.py"):
         shutil.copy(TESTS / "helpers" / name, folder / "helpers")
     shutil.copy(TESTS.parent / "pyproject.toml", pytester.path)
     (folder / "test_small.py").write_text(SMALL_SUITE)
+    (folder / "tiers").mkdir()
+    (folder / "tiers" / "ci.txt").write_text(CI_TESTS)
     return pytester
 
 
@@ -51,17 +62,20 @@ def passed_in(result):
     ("words", "expected"),
     [
         ([], QUICK),
-        (["--all"], QUICK + SLOW),
+        (["--ci"], QUICK + CI),
+        (["-m", "ci"], CI),
+        (["--all"], QUICK + CI + SLOW),
         (["-m", "slow"], SLOW),
         (["-m", "not slow"], QUICK),
-        (["tests/test_small.py"], QUICK),
+        (["tests/test_small.py"], QUICK + CI),
         (["tests/test_small.py::test_slow"], ["test_slow"]),
         (["tests/test_small.py::test_of"], ["test_of[1]", "test_of[2]"]),
-        (["tests/test_small.py::test_of[2]", "tests/test_small.py"], [*QUICK, "test_of[2]"]),
+        (["tests/test_small.py::test_of[2]", "tests/test_small.py"], [*QUICK, *CI, "test_of[2]"]),
+        (["tests/test_small.py::test_table"], ["test_table[1]", "test_table[2]"]),
     ],
     ids=" ".join,
 )
-def test_slow_tests_run_when_they_are_asked_for(suite, words, expected):
+def test_tests_of_other_tiers_run_when_they_are_asked_for(suite, words, expected):
     words = words if "tests/test_small.py" in " ".join(words) else [*words, "-n0"]
     assert passed_in(
         suite.runpytest_inprocess("-rA", "-p", "no:hypothesispytest", *words)
@@ -91,3 +105,26 @@ def test_one_process_compiles_while_the_other_needs_no_compiled_code():
 @pytest.mark.parametrize("start", [*MEANWHILE, WARM_UP])
 def test_what_processes_begin_with_is_there(start):
     assert (TESTS / start).exists()
+
+
+def test_all_tests_of_the_list_are_there():
+    for test, case in listed_for_ci(TESTS / "tiers" / "ci.txt").items():
+        path, function = test.split("::")
+        assert f"def {function}(" in (TESTS.parent / path).read_text(), test
+        assert case is None or case.startswith("[")
+
+
+DURATIONS = """<testsuites><testsuite>
+<testcase classname="tests.a.test_x" name="test_cheap" time="0.5"/>
+<testcase classname="tests.a.test_x" name="test_dear" time="90"/>
+<testcase classname="tests.a.test_x" name="test_table[a, b]" time="60"/>
+<testcase classname="tests.a.test_x" name="test_table[c]" time="0.1"/>
+</testsuite></testsuites>"""
+
+
+def test_the_list_of_ci_has_the_dearest_tests(tmp_path):
+    path = tmp_path / "durations.xml"
+    path.write_text(DURATIONS)
+    few, none = (lines_of_ci(durations_of(path), seconds) for seconds in (50, 200))
+    assert few == ["tests/a/test_x.py::test_dear", "tests/a/test_x.py::test_table but [c]"]
+    assert none == []
