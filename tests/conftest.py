@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.first_tests import in_order
 from helpers.requirements import do_without, program_of
-from helpers.tiers import is_of_ci, listed_for_ci
+from helpers.tiers import is_in, listed
 from hypothesis import HealthCheck, settings
 
 from mummergpu.runtime.processors import processor_count
@@ -76,13 +76,15 @@ def pytest_xdist_auto_num_workers(config):
 def pytest_collection_modifyitems(config, items):
     """Leave out tests of other tiers, unless an option, ``-m`` or their name asks for them.
 
-    Tests in `tiers/ci.txt` run with ``--ci``, and where their file is named; those that are marked
-    slow run with ``--all``. A name of a test is enough for both.
+    Tests of the tier of CI run with ``--ci``, and where their file is named; slow ones run with
+    ``--all``, at night. A name of a test is enough for both.
     """
-    of_ci = listed_for_ci(config.rootpath / "tests" / "tiers" / "ci.txt")
-    for item in items:
-        if is_of_ci(item.nodeid, of_ci):
-            item.add_marker("ci")
+    tiers = config.rootpath / "tests" / "tiers"
+    for tier, name in (("ci", "ci.txt"), ("slow", "night.txt")):
+        tests = listed(tiers / name)
+        for item in items:
+            if is_in(item.nodeid, tests):
+                item.add_marker(tier)
     given = config.option
     named = tuple(word.split("::", 1)[1] for word in config.args if "::" in word)
     left_out = set()

@@ -1,17 +1,17 @@
-"""The tests of the tier of CI: `tiers/ci.txt`, which `tiers/choose.py` makes of durations."""
+"""The lists of tests that the quick tier leaves out, which `tiers/choose.py` makes of durations."""
 
 KEPT = " but "
-"""Stands in a line before the case of a table that the quick tier keeps."""
+"""Stands in a line before the case of a table that stays in the quick tier."""
 
 
-def listed_for_ci(path):
+def listed(path):
     """Return the tests of a list, with the case that each leaves to the quick tier, or None."""
     lines = path.read_text().splitlines()
-    parted = (line.partition(KEPT) for line in lines if line and not line.startswith("#"))
+    parted = (line.partition(KEPT) for line in lines if not line.startswith("#"))
     return {test: case or None for test, _, case in parted}
 
 
-def is_of_ci(name, of_ci):
-    """Tell whether a test with this name, as pytest writes it, is one of `listed_for_ci`."""
+def is_in(name, tests):
+    """Return whether a test with this name, as pytest writes it, is one of `listed` tests."""
     test, _, case = name.partition("[")
-    return test in of_ci and "[" + case != of_ci[test]
+    return test in tests and "[" + case != tests[test]

@@ -1,10 +1,10 @@
-"""Writes `ci.txt`: the tests that the quick tier leaves to CI, because they take long.
+"""Writes `ci.txt` and `night.txt`: the tests that are too dear for the quick tier, and for CI.
 
-    pytest --ci --junitxml durations.xml
-    python tests/tiers/choose.py durations.xml --seconds 150
+    pytest --all --junitxml durations.xml
+    python tests/tiers/choose.py durations.xml
 
-The cheapest functions of tests stay in the quick tier, as many as take so many seconds together. Of
-a table whose cases are too many, the cheapest case stays.
+The cheapest functions of tests stay in the quick tier, as many as take so many seconds together;
+the next ones are those of CI. Of a table whose cases take too long, the cheapest case stays.
 """
 
 import argparse
@@ -12,10 +12,24 @@ import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
 
-LIST = Path(__file__).with_name("ci.txt")
-HEAD = """\
-# Tests that CI runs, and that the quick tier leaves out; tests/tiers/choose.py makes this list.
-"""
+FOLDER = Path(__file__).parent
+HEAD = "# Tests that run {}; tests/tiers/choose.py makes this list of their durations.\n"
+
+NEEDED_IN_CI = (
+    "tests/cli/test_doors.py",
+    "tests/cluster/test_map_on_workers.py::test_all_workers_write_what_one_machine_writes",
+    "tests/kernels/test_host_kernels.py::test_each_pair_of_policies_and_formats_gives_the_matches_of_the_definition",
+    "tests/kernels/test_nvrtc.py",
+    "tests/parity/test_downstream.py::test_nucmer_gives_the_same_delta",
+    "tests/parity/test_golden.py",
+    "tests/property/",
+    "tests/unit/output/sorting/test_duplicates.py",
+    "tests/unit/test_architecture.py",
+)
+"""What nothing else tests: it is in CI, however long it takes."""
+
+MOST_OF_A_CASE = 1.0
+"""The seconds that the case of a table may take that stays behind."""
 
 
 def durations_of(path):
@@ -29,32 +43,39 @@ def durations_of(path):
     return durations
 
 
-def lines_of_ci(durations, seconds):
-    """Return the lines of the list that leave the quick tier at most so many seconds."""
-    costs = sorted((sum(cases.values()), test) for test, cases in durations.items())
-    spent, lines = 0.0, []
-    for cost, test in costs:
-        if spent + cost <= seconds:
-            spent += cost
+def lists_of(durations, quick_seconds, ci_seconds):
+    """Return the lines of the lists of CI and of the night, for tiers of so many seconds."""
+    ci, night = [], []
+    spent = {"quick": 0.0, "ci": 0.0}
+    for test in sorted(durations, key=lambda test: sum(durations[test].values())):
+        cost = sum(durations[test].values())
+        if spent["quick"] + cost <= quick_seconds:
+            spent["quick"] += cost
             continue
-        cheapest = min(durations[test], key=durations[test].get)
-        keeps_one = len(durations[test]) > 1 and durations[test][cheapest] < costs_limit(costs)
-        lines.append(f"{test} but {cheapest}" if keeps_one else test)
-    return sorted(lines)
+        is_needed = test.startswith(NEEDED_IN_CI)
+        if is_needed or spent["ci"] + cost <= ci_seconds:
+            spent["ci"] += 0 if is_needed else cost
+            ci.append(_line(test, durations[test]))
+        else:
+            night.append(_line(test, durations[test]))
+    return sorted(ci), sorted(night)
 
 
-def costs_limit(costs):
-    """Return how long a case may take that stays for its table: as the dearest tenth of tests."""
-    return costs[len(costs) * 9 // 10][0]
+def _line(test, cases):
+    cheapest = min(cases, key=cases.get)
+    return f"{test} but {cheapest}" if len(cases) > 1 and cases[cheapest] < MOST_OF_A_CASE else test
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("durations", help="what pytest --junitxml wrote")
-    parser.add_argument("--seconds", type=float, default=150, help="of the quick tier")
+    parser.add_argument("--quick", type=float, default=150, help="seconds of the quick tier")
+    parser.add_argument("--ci", type=float, default=300, help="seconds that CI takes beyond it")
     given = parser.parse_args()
-    lines = lines_of_ci(durations_of(given.durations), given.seconds)
-    LIST.write_text(HEAD + "".join(f"{line}\n" for line in lines))
+    lists = lists_of(durations_of(given.durations), given.quick, given.ci)
+    for name, when, lines in zip(("ci", "night"), ("in CI", "at night"), lists, strict=True):
+        text = HEAD.format(when) + "".join(f"{line}\n" for line in lines)
+        (FOLDER / f"{name}.txt").write_text(text)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from helpers.first_tests import MEANWHILE, WARM_UP, in_order
-from helpers.tiers import listed_for_ci
-from tiers.choose import durations_of, lines_of_ci
+from helpers.first_tests import STARTS, in_order
+from helpers.tiers import listed
+from tiers.choose import durations_of, lists_of
 
 pytest_plugins = ["pytester"]
 
@@ -27,15 +27,20 @@ def test_of(size): ...
 
 def test_dear(): ...
 
+def test_dearest(): ...
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_table(size): ...
 
 def test_worker(): print("worker", os.environ.get("PYTEST_XDIST_WORKER"))
 """
-CI_TESTS = "# dear\ntests/test_small.py::test_dear\ntests/test_small.py::test_table but [1]\n"
+LISTS = {
+    "ci.txt": "# dear\ntests/test_small.py::test_dear\ntests/test_small.py::test_table but [1]\n",
+    "night.txt": "tests/test_small.py::test_dearest\n",
+}
 QUICK = ["test_of[1]", "test_quick", "test_table[1]", "test_worker"]
 CI = ["test_dear", "test_table[2]"]
-SLOW = ["test_of[2]", "test_slow"]
+SLOW = ["test_dearest", "test_of[2]", "test_slow"]
 
 
 @pytest.fixture
@@ -49,7 +54,8 @@ def suite(pytester):
     shutil.copy(TESTS.parent / "pyproject.toml", pytester.path)
     (folder / "test_small.py").write_text(SMALL_SUITE)
     (folder / "tiers").mkdir()
-    (folder / "tiers" / "ci.txt").write_text(CI_TESTS)
+    for name, lines in LISTS.items():
+        (folder / "tiers" / name).write_text(lines)
     return pytester
 
 
@@ -93,25 +99,27 @@ def test_folders_are_shared_by_processes_and_single_files_are_not(suite, monkeyp
     alone.stdout.fnmatch_lines("worker None")
 
 
-def test_one_process_compiles_while_the_other_needs_no_compiled_code():
-    paths = [f"cli/{n}" for n in range(20)] + [f"unit/cuda/{n}" for n in range(5)] + [WARM_UP]
+def test_two_processes_begin_with_tests_of_different_rooms():
+    mapping, matching = ([f"{starts[0]}{n}" for n in range(5)] for starts in STARTS)
+    paths = [*(f"cli/{n}" for n in range(10)), *matching, *mapping]
     found = in_order(paths, 2, str)
-    assert sorted(found) == sorted(paths) and found[0] == WARM_UP
-    assert found[13:18] == [f"unit/cuda/{n}" for n in range(5)]
+    assert sorted(found) == sorted(paths) and found[:5] == mapping and found[10:15] == matching
     assert in_order(paths, 1, str) == paths
-    assert in_order(paths[:20], 2, str) == paths[:20]
 
 
-@pytest.mark.parametrize("start", [*MEANWHILE, WARM_UP])
+@pytest.mark.parametrize("start", [start for starts in STARTS for start in starts])
 def test_what_processes_begin_with_is_there(start):
-    assert (TESTS / start).exists()
+    assert list(TESTS.glob(f"{start}*"))
 
 
-def test_all_tests_of_the_list_are_there():
-    for test, case in listed_for_ci(TESTS / "tiers" / "ci.txt").items():
+@pytest.mark.parametrize("name", LISTS)
+def test_all_tests_of_a_list_are_there(name):
+    tests = listed(TESTS / "tiers" / name)
+    for test, case in tests.items():
         path, function = test.split("::")
         assert f"def {function}(" in (TESTS.parent / path).read_text(), test
         assert case is None or case.startswith("[")
+    assert len(tests) > 50
 
 
 DURATIONS = """<testsuites><testsuite>
@@ -122,9 +130,9 @@ DURATIONS = """<testsuites><testsuite>
 </testsuite></testsuites>"""
 
 
-def test_the_list_of_ci_has_the_dearest_tests(tmp_path):
+def test_the_dearest_tests_are_left_out(tmp_path):
     path = tmp_path / "durations.xml"
     path.write_text(DURATIONS)
-    few, none = (lines_of_ci(durations_of(path), seconds) for seconds in (50, 200))
-    assert few == ["tests/a/test_x.py::test_dear", "tests/a/test_x.py::test_table but [c]"]
-    assert none == []
+    dear, table = "tests/a/test_x.py::test_dear", "tests/a/test_x.py::test_table but [c]"
+    tiers = [lists_of(durations_of(path), *seconds) for seconds in ((50, 70), (200, 0), (1, 0))]
+    assert tiers == [([table], [dear]), ([], []), ([], [dear, table])]

@@ -1,5 +1,7 @@
 """A script as users write it: `test_users_script.py` checks its types, and runs it."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -23,11 +25,11 @@ from mummergpu import (
 from mummergpu.errors import InputError, LibraryError, OptionError
 
 
-def longest(matches):
+def longest(matches: Matches) -> Match:
     return max(matches, key=lambda match: match.length)
 
 
-def look_at(m):
+def look_at(m: Matches) -> None:
     assert_type(m.query, npt.NDArray[np.uint32])
     assert_type(m.reference, npt.NDArray[np.uint32])
     assert_type(m.query_start, npt.NDArray[np.int64])
@@ -46,7 +48,7 @@ def look_at(m):
     assert_type(longest(m).reverse, bool)
 
 
-def search(folder):
+def search(folder: Path) -> int:
     index = Index.build(folder / "r.fa", min_length=12, index_for="reads", threads=1)
     assert_type(index, Index)
     assert_type(index.names, list[str])
@@ -68,7 +70,7 @@ def search(folder):
     return found
 
 
-def look_at_alignments(found):
+def look_at_alignments(found: Alignments) -> None:
     assert_type(found.read, npt.NDArray[np.int64])
     assert_type(found.flag, npt.NDArray[np.uint16])
     assert_type(found.reverse, npt.NDArray[np.bool_])
@@ -81,7 +83,7 @@ def look_at_alignments(found):
     assert_type(iter(found), Iterator[Alignment])
 
 
-def map_reads(index, folder):
+def map_reads(index: Index, folder: Path) -> int:
     reads = [("a", "ACGT" * 10, "F" * 40), ("b", "ACGT" * 10, None)]
     look_at_alignments(index.map(reads))
     index.map([("a", b"ACGT" * 10)], [("a", b"ACGT" * 10)])
@@ -92,7 +94,7 @@ def map_reads(index, folder):
     return sum(len(block) for block in blocks)
 
 
-def search_on_a_gpu(index, folder):
+def search_on_a_gpu(index: Index, folder: Path) -> Matches:
     """Nobody calls this where there is no GPU."""
     found = index.match_on_device([("q", "ACGT" * 10)], 14, "both", threads=1)
     found = index.match_on_device([folder / "q.fa"])
@@ -108,7 +110,7 @@ def search_on_a_gpu(index, folder):
     return found.to_host()
 
 
-def run(folder):
+def run(folder: Path) -> RunStats:
     stats = mummergpu.match(folder / "r.fa", [folder / "q.fa"], folder / "x.txt", threads=1)
     assert_type(stats, RunStats)
     assert_type(stats.matches, int)
@@ -117,7 +119,7 @@ def run(folder):
     return stats
 
 
-def errors(folder):
+def errors(folder: Path) -> str:
     try:
         Index.open(folder / "q.fa")
     except InputError as error:
@@ -132,7 +134,7 @@ def errors(folder):
     return ""
 
 
-def wrong_types(index, m, stats):
+def wrong_types(index: Index, m: Matches, stats: RunStats) -> None:
     """Nobody calls this: mypy has to see every error that a comment ignores."""
     Index.build(12)  # type: ignore[arg-type]
     index.match(3.5)  # type: ignore[arg-type]
