@@ -18,8 +18,6 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
-import numpy as np
-
 PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
 """The folder of the package."""
 
@@ -106,7 +104,7 @@ def _direct(function: Any) -> tuple[frozenset[bytes], frozenset[Any]]:
 
 def _digest_of_value(name: bytes, value: Any) -> bytes:
     """Return a digest of a constant; an object that says nothing of itself is as its class is."""
-    if isinstance(value, np.ndarray | np.generic):
+    if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
         text = b"%s %r" % (value.dtype.str.encode(), value.shape) + value.tobytes()
     else:
         # The order of a set depends on the process.
