@@ -1,47 +1,38 @@
-"""Index files: what is built comes back, what is planned with it, builds that fail."""
+"""Index files: what is built comes back, mapped; what is planned with it, builds that fail."""
 
-from __future__ import annotations
-
+import gc
 import mmap
 import os
-import signal
-import subprocess
 import sys
 import zlib
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 import pytest
 from helpers.index_files import SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, index_of
 from helpers.index_pages import build_kmer_pages, load_pages
 from helpers.options import index_options
-from helpers.search_cases import find_on
+from numba import typeof
 
-from mummergpu.errors import MummergpuError, OptionError
+from mummergpu.errors import OptionError
 from mummergpu.index import file as index_file
 from mummergpu.index import format as index_format
-from mummergpu.index import kmer_index, kmer_table, writer
+from mummergpu.index import kmer_index, kmer_table, mapped_file, writer
 from mummergpu.index.file import IndexFile
 from mummergpu.index.format import checksum_of, digest_of, is_index
 from mummergpu.index.kmer_order import FILE_ORDERED_BASES, order_long_lists
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.kmer_table import KmerPage
+from mummergpu.index.mapped_file import bring_in, give_up, map_file
 from mummergpu.index.tree.flatten import TreePage
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.tree_index import build_page
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import read_reference
-from mummergpu.matching.kmer.cpu import KmerCpuBackend, kmer_kernel
-from mummergpu.matching.tree.cpu import TreeCpuBackend
-from mummergpu.matching.tree.cpu_match import match_kernel
-from mummergpu.matching.tree.cpu_print import print_kernel
 from mummergpu.pipeline import build_index as indexing
 from mummergpu.pipeline.plan import plan_index
 from mummergpu.runtime.memory import MemoryBudget
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import encode, with_margins
 
 EVERY_POLICY = {"search": "tree", "page_size": 1200, "policy": Policy.from_code("QRTmrtn")}
 KINDS = [SAMPLED, SAMPLED_PAGES, TREE, TREE_PAGES, WIDE_PAGES, EVERY_POLICY]
@@ -52,22 +43,17 @@ def _bases_beside_of_small_references(monkeypatch):
     monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 0)
 
 
-def arrays_of(record):
-    return {field.name: getattr(record, field.name) for field in fields(record)}
-
-
 def assert_same(one, other):
-    """Compare two records by their fields, and arrays by type, shape and content."""
-    for name, value in arrays_of(one).items():
-        loaded = getattr(other, name)
+    """Compare two records by their fields, and arrays by what code is compiled for, and content."""
+    for field in fields(one):
+        value, loaded = getattr(one, field.name), getattr(other, field.name)
         if isinstance(value, np.ndarray):
             assert type(loaded) is np.ndarray
-            assert (loaded.dtype, loaded.flags.writeable) == (value.dtype, True)
-            assert loaded.flags.c_contiguous and loaded.flags.aligned
+            assert typeof(loaded) == typeof(value) and loaded.flags.writeable
             np.testing.assert_array_equal(loaded, value)
-        elif name == "letters":
+        elif field.name == "letters":
             assert [array.tolist() for array in loaded] == [array.tolist() for array in value]
-        elif name not in ("path", "index_path", "checksums"):
+        elif field.name not in ("path", "index_path", "checksums"):
             assert loaded == value
 
 
@@ -78,6 +64,11 @@ def test_what_is_written_comes_back(told, fasta, tmp_path):
     assert_same(reference, index.reference)
     assert index.reference.path == index.path
     assert index.header.digest == digest_of(reference) == digest_of(index.reference)
+    # Sections begin on pages of memory.
+    assert all(section.offset % 4096 == 0 for section in index.header.sections)
+    assert index.byte_count == os.path.getsize(index.path)
+    assert index.padded_reference.ctypes.data % mmap.PAGESIZE == 0
+    assert index.damaged_sections() == []
     assert (len(index.pages) > 2) == (told.get("page_size") is not None)
     counted = []
     loaded = load_pages(index, lambda: counted.append(None))
@@ -100,15 +91,6 @@ def test_what_is_written_comes_back(told, fasta, tmp_path):
         assert_same(one.tree, other.tree)
 
 
-@pytest.mark.parametrize("told", KINDS)
-def test_sections_begin_on_pages_of_memory(told, fasta, tmp_path):
-    index = IndexFile(str(index_of(fasta, tmp_path, **told)))
-    assert all(section.offset % 4096 == 0 for section in index.header.sections)
-    assert index.byte_count == os.path.getsize(index.path)
-    assert index.padded_reference.ctypes.data % mmap.PAGESIZE == 0
-    assert index.damaged_sections() == []
-
-
 def test_a_table_without_kmers_comes_back(tmp_path):
     """A part of unknown bases alone has an empty list of positions."""
     path = tmp_path / "n.fa"
@@ -119,36 +101,6 @@ def test_a_table_without_kmers_comes_back(tmp_path):
     sizes = [page.table.positions.size for page in pages if isinstance(page, KmerPage)]
     assert sizes[:3] == [0, 0, 0] and sizes[3] > 0
     assert index.damaged_sections() == []
-
-
-def test_nothing_is_compiled_for_the_arrays_of_a_file(fasta, tmp_path):
-    text = fasta.read_bytes().split(b"\n")[1][100:200]
-    block = QueryBlock(
-        0,
-        with_margins(encode(text)),
-        np.array([0, 100]),
-        np.frombuffer(bytearray(b"q"), np.uint8),
-        np.array([0, 1]),
-    )
-    reference = read_reference(str(fasta))
-    compiled = (kmer_kernel, match_kernel, print_kernel)
-    backend: Any
-    for told, backend in ((SAMPLED, KmerCpuBackend), (TREE, TreeCpuBackend)):
-        index = IndexFile(str(index_of(fasta, tmp_path, **told)))
-        if told is SAMPLED:
-            sampling = KmerSampling(index.header.kmer_length, index.header.reference_step)
-            built = build_kmer_pages(reference, index.pages, sampling)
-        else:
-            built = [build_page(reference, index.pages[0], index.layout, Stats())]
-        found = []
-        signatures = []
-        for pages in (built, load_pages(index)):
-            searching = backend(Stats())
-            searching.load_pages(pages, 20)
-            found.append(find_on(searching, block))
-            signatures.append([len(kernel.signatures) for kernel in compiled])
-        assert found[0].count == found[1].count > 0
-        assert signatures[0] == signatures[1]
 
 
 def test_the_digest_is_of_the_sequences_and_names(fasta):
@@ -234,16 +186,13 @@ def test_tables_serve_lengths_from_the_kmers_on(fasta, tmp_path):
 
 
 def test_trees_are_searched_for_what_their_pages_overlap_for(fasta, tmp_path):
-    pages, page = (
-        index_of(fasta, tmp_path, name, **told)
-        for name, told in (("pages.mgi", TREE_PAGES), ("page.mgi", TREE))
-    )
+    pages = index_of(fasta, tmp_path, "pages.mgi", **TREE_PAGES)
+    page = index_of(fasta, tmp_path, "page.mgi", **TREE)
     policy = Policy.from_code("Tn")
     lengths = [1, 11, 12, 13, 500]
     told = [plan(pages, minimum_length=length, policy=policy).search_length for length in lengths]
     assert told == [1, 11, 12, 12, 12]
-    told = [plan(page, minimum_length=length).search_length for length in lengths]
-    assert told == lengths
+    assert [plan(page, minimum_length=length).search_length for length in lengths] == lengths
 
 
 def test_options_that_an_index_cannot_serve_are_refused(fasta, tmp_path):
@@ -262,7 +211,11 @@ class _StoppedError(Exception):
 
 @pytest.mark.parametrize("step", ["build_kmer_table", "digest_of", "start_of"])
 def test_a_build_that_fails_leaves_nothing(step, fasta, tmp_path, monkeypatch):
+    """And what a killed one leaves, which cannot take it away, is no index."""
+    left = []
+
     def fail(*_):
+        left.extend(is_index(str(path)) for path in tmp_path.glob("*.part"))
         raise _StoppedError
 
     places = {"build_kmer_table": kmer_table, "digest_of": indexing, "start_of": writer}
@@ -270,33 +223,9 @@ def test_a_build_that_fails_leaves_nothing(step, fasta, tmp_path, monkeypatch):
     (tmp_path / "ref.mgi").write_text("older")
     with pytest.raises(_StoppedError):
         index_of(fasta, tmp_path, **SAMPLED)
+    assert left == [False]
     assert os.listdir(tmp_path) == ["ref.mgi"]
     assert (tmp_path / "ref.mgi").read_text() == "older"
-
-
-def test_what_a_killed_build_leaves_is_no_index(fasta, tmp_path):
-    program = (
-        "import sys, time\n"
-        "from mummergpu.pipeline import build_index as indexing\n"
-        "from mummergpu.cli.main import main\n"
-        "def wait(*_):\n"
-        "    print('all sections are written', flush=True)\n"
-        "    time.sleep(100)\n"
-        "indexing.digest_of = wait\n"
-        "main(['index', sys.argv[1], '-o', sys.argv[2], '-q'])\n"
-    )
-    words = [sys.executable, "-c", program, str(fasta), str(tmp_path / "ref.mgi")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith(b"all sections")
-        process.send_signal(signal.SIGKILL)
-    (left,) = os.listdir(tmp_path)
-    assert left.endswith(".part")
-    assert (tmp_path / left).stat().st_size > 1 << 16
-    assert not is_index(str(tmp_path / left))
-    for read in (IndexFile, read_reference):
-        with pytest.raises(MummergpuError):
-            read(str(tmp_path / left))
 
 
 def test_an_open_index_outlives_its_name(fasta, tmp_path):
@@ -310,3 +239,122 @@ def test_an_open_index_outlives_its_name(fasta, tmp_path):
     assert IndexFile(str(path)).header.digest != index.header.digest
     path.unlink()
     assert index.damaged_sections() == []
+
+
+PAGE = 4096
+
+
+def mapped(path, before=0, behind=0):
+    with open(path, "rb", buffering=0) as file:
+        return map_file(file.fileno(), path.stat().st_size, before, behind)
+
+
+def is_mapped(address):
+    with open("/proc/self/maps") as maps:
+        ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps]
+    return any(begin <= address < end for begin, end in ranges)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(1, 251)) * 40)
+    return path
+
+
+@pytest.mark.parametrize(("before", "behind"), [(0, 0), (1, 1), (PAGE, 1 << 38)])
+def test_a_file_is_an_array(path, before, behind):
+    array = mapped(path, before, behind)
+    assert type(array) is np.ndarray
+    assert (array.dtype, array.flags.writeable, array.flags.c_contiguous) == (np.uint8, True, True)
+    assert array.tobytes() == path.read_bytes()
+    array[0] = 0
+    assert path.read_bytes()[0] == 1
+
+
+def test_zeros_lie_around_the_file(path):
+    array = mapped(path, 10 * PAGE, 1 << 38)
+    around = np.lib.stride_tricks.as_strided(array[:1], shape=(10 * PAGE,), strides=(-1,))
+    assert not around[1:].any()
+    for distance in (array.size, PAGE * 100, (1 << 38) + array.size):
+        assert np.lib.stride_tricks.as_strided(array, shape=(2,), strides=(distance,))[1] == 0
+
+
+def test_memory_is_given_back_with_the_last_array(path):
+    array = mapped(path, PAGE, PAGE)
+    part = array[5:].view(np.uint8)
+    begin = array.ctypes.data
+    del array
+    gc.collect()
+    assert is_mapped(begin) and part[0] == 6
+    del part
+    gc.collect()
+    assert not is_mapped(begin)
+
+
+def test_bringing_in_changes_nothing(path):
+    array = mapped(path)
+    bring_in([array, array[PAGE:]])
+    assert array.tobytes() == path.read_bytes()
+
+
+def test_what_cannot_be_mapped_is_an_error(path):
+    with open(path, "rb") as file:
+        descriptor = file.fileno()
+    for around in ((), (PAGE, PAGE)):
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            map_file(descriptor, 100, *around)
+    with pytest.raises(OSError, match="Cannot allocate memory"):
+        mapped(path, 1 << 32, 1 << 60)
+
+
+def test_room_takes_no_memory(path):
+    def resident():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident()
+    array = mapped(path, 1 << 32, 1 << 38)
+    assert array[9] == 10
+    assert resident() - before < 1 << 24
+
+
+@pytest.mark.parametrize(
+    ("system", "page_bytes", "is_lost"),
+    [("linux", PAGE, True), ("linux", 4 * PAGE, False), ("darwin", PAGE, False)],
+)
+def test_what_is_written_to_an_array_that_is_given_up_is_lost_wholly_or_not_at_all(
+    system, page_bytes, is_lost, path, monkeypatch
+):
+    if mmap.PAGESIZE != PAGE or sys.platform != "linux":
+        pytest.skip("only Linux with pages of 4 KiB loses what is written")
+    # A mapping that is made with another size of pages would take its neighbours along at its end.
+    array, written = mapped(path), mapped(path)
+    array[: 2 * PAGE] = 255
+    monkeypatch.setattr(mapped_file, "_IS_LINUX", system == "linux")
+    monkeypatch.setattr(mmap, "PAGESIZE", page_bytes)
+    give_up([array[:PAGE]])
+    assert (array[:PAGE] == 255).all() == (not is_lost)
+    assert np.array_equal(array[:PAGE], written[:PAGE]) == is_lost
+    assert (array[PAGE : 2 * PAGE] == 255).all()
+
+
+def test_arrays_are_brought_in_on_a_system_without_the_call_of_linux(path, monkeypatch):
+    calls = []
+    array = mapped(path)
+    monkeypatch.setattr(mapped_file, "_BRING_IN", mapped_file._WILL_NEED)
+    monkeypatch.setattr(mmap, "PAGESIZE", 4 * PAGE)
+    library = mapped_file._library()
+
+    class Watched:
+        @staticmethod
+        def madvise(begin, size, advice):
+            calls.append((begin, size, advice))
+            return int(library.madvise(begin, size, advice))
+
+    monkeypatch.setattr(mapped_file, "_library", Watched)
+    mapped_file._populate([array[PAGE:]])
+    ((begin, size, advice),) = calls
+    assert begin % (4 * PAGE) == 0 and begin <= array.ctypes.data + PAGE
+    assert begin + size == array.ctypes.data + array.size
+    assert advice == 3 and array.tobytes() == path.read_bytes()

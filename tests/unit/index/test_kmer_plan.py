@@ -1,11 +1,17 @@
-"""The choice of a table by its expected cost."""
+"""The choice of a table by its cost: which k-mers are listed, how alike they are, what it takes."""
 
+from collections import Counter
 from dataclasses import replace
+from itertools import pairwise, product
+from math import gcd
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mummergpu.index import kmer_index as module
+from mummergpu.index.kmer_index import kmer_likeness
 from mummergpu.index.kmer_plan import (
     BYTES_PER_BASE,
     DEVICE_COSTS,
@@ -14,14 +20,15 @@ from mummergpu.index.kmer_plan import (
     MIN_TABLE_BYTES,
     PROCESSOR_COSTS,
     SLOWDOWN_FOR_MEMORY,
-    SMALLER_IF_WITHIN,
     KmerJob,
     choose_sampling,
     expected_cost,
     max_table_bytes,
     picked_instead,
 )
-from mummergpu.index.kmer_sampling import KmerSampling
+from mummergpu.index.kmer_sampling import MAX_SAMPLING_STEP, KmerSampling
+from mummergpu.matching.row_order import LEFT_BITS
+from mummergpu.sequence.codes import BREAK, with_margins
 from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 PLENTY = 1 << 50
@@ -33,17 +40,6 @@ jobs = st.builds(
     is_kept=st.booleans(),
 )
 some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
-
-
-@settings(deadline=None, max_examples=40)
-@given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36))
-def test_a_choice_serves_the_length_and_fits_if_any_does(job, costs, max_bytes):
-    sampling = choose_sampling(job, max_bytes, costs)  # type: ignore[arg-type]
-    assert 1 <= sampling.kmer_length <= MAXIMUM_KMER_LENGTH
-    assert sampling.shortest_match <= job.minimum_length
-    smallest = choose_sampling(job, 0, costs)  # type: ignore[arg-type]
-    size = sampling.table_bytes(job.bases)
-    assert size <= max(max_bytes, smallest.table_bytes(job.bases))
 
 
 def choice_among_all(job, max_bytes, costs, slowdown):
@@ -67,26 +63,6 @@ def choice_among_all(job, max_bytes, costs, slowdown):
 def test_tables_that_are_left_out_would_not_be_chosen(job, costs, max_bytes, slowdown):
     expected = choice_among_all(job, max_bytes, costs, slowdown)
     assert choose_sampling(job, max_bytes, costs, slowdown) == expected
-
-
-@settings(deadline=None, max_examples=40)
-@given(job=jobs, length=st.integers(1, MAXIMUM_KMER_LENGTH), step=st.integers(1, 60))
-def test_no_other_table_is_much_cheaper(job, length, step):
-    other = KmerSampling(length, step)
-    if other.shortest_match > job.minimum_length:
-        return
-    chosen = expected_cost(job, choose_sampling(job, PLENTY)).seconds
-    assert chosen <= SMALLER_IF_WITHIN * expected_cost(job, other).seconds
-
-
-@settings(deadline=None, max_examples=30)
-@given(job=jobs, slowdown=st.floats(1.1, 10))
-def test_a_table_that_may_be_slower_is_no_larger(job, slowdown):
-    fast = choose_sampling(job, PLENTY)
-    small = choose_sampling(job, PLENTY, slowdown=slowdown)
-    assert small.table_bytes(job.bases) <= fast.table_bytes(job.bases)
-    cost, bound = expected_cost(job, small).seconds, slowdown * expected_cost(job, fast).seconds
-    assert cost <= bound or slowdown < SMALLER_IF_WITHIN
 
 
 def test_one_search_of_a_genome_samples_both_sides():
@@ -141,3 +117,124 @@ def test_the_bounds_of_tables():
     human = max_table_bytes(3_100_000_000) / 3_100_000_000
     assert 1.9 <= human < 2
     assert max_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)
+
+
+@settings(deadline=None)
+@given(
+    kmer_length=st.integers(1, MAXIMUM_KMER_LENGTH),
+    reference_step=st.integers(1, 12),
+    more=st.integers(0, 60),
+)
+def test_every_match_contains_a_pair_and_the_next_is_a_period_away(
+    kmer_length, reference_step, more
+):
+    sampling = KmerSampling(kmer_length, reference_step)
+    minimum_length = sampling.shortest_match + more
+    step = sampling.query_step(minimum_length)
+    sampling_step = sampling.sampling_step(minimum_length)
+    starts = minimum_length - kmer_length + 1
+    assert sampling_step == step * reference_step <= starts
+    for in_query, in_reference in product(range(step), range(reference_step)):
+        pairs = [
+            base
+            for base in range(starts + sampling_step)
+            if (in_query + base) % step == (in_reference + base) % reference_step == 0
+        ]
+        assert pairs[0] < starts
+        assert {later - base for base, later in pairwise(pairs)} <= {sampling_step}
+
+
+@given(
+    kmer_length=st.integers(1, MAXIMUM_KMER_LENGTH),
+    reference_step=st.integers(1, 200),
+    more=st.integers(0, 1 << 40),
+)
+def test_no_larger_step_would_do(kmer_length, reference_step, more):
+    sampling = KmerSampling(kmer_length, reference_step)
+    minimum_length = sampling.shortest_match + more
+    step = sampling.query_step(minimum_length)
+    longest = min(minimum_length - kmer_length + 1, MAX_SAMPLING_STEP) // reference_step
+    assert gcd(step, reference_step) == 1
+    assert all(gcd(larger, reference_step) > 1 for larger in range(step + 1, longest + 1)[:300])
+
+
+def test_one_step_alone_is_the_whole_period():
+    assert KmerSampling(7).query_step(20) == 14
+    assert KmerSampling(7, 14).query_step(20) == 1
+    assert KmerSampling(7).query_step(1 << 40) == MAX_SAMPLING_STEP
+    # 4 * 4 would fit, but both steps would be even.
+    assert KmerSampling(13, 4).query_step(28) == 3
+    # Left extensions are shorter than a period, and are ordered by so many bits.
+    assert MAX_SAMPLING_STEP <= 1 << LEFT_BITS
+
+
+def counted(codes, length):
+    """The share of equal ones among the pairs of windows, by their last bases."""
+    longest = MAXIMUM_KMER_LENGTH
+    windows = [
+        codes[at : at + longest].tobytes()[longest - length :]
+        for at in range(codes.size - longest + 1)
+        if not (codes[at : at + longest] == BREAK).any()
+    ]
+    counts = Counter(windows)
+    pairs = len(windows) * (len(windows) - 1)
+    return sum(count * (count - 1) for count in counts.values()) / pairs
+
+
+def genome(seed, bases, repeats, weights=(0.25,) * 4):
+    """A random sequence with copies of one part of it."""
+    random = np.random.default_rng(seed)
+    codes = random.choice(4, bases, p=weights).astype(np.uint8)
+    for _ in range(repeats):
+        at = int(random.integers(0, bases - 300))
+        codes[at : at + 300] = codes[:300]
+    return codes
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.lists(st.integers(0, 4), min_size=16, max_size=400), st.integers(1, 4))
+def test_a_short_sequence_is_counted_whole(letters, times):
+    codes = np.array(letters * times, dtype=np.uint8)
+    codes[codes == 4] = BREAK
+    found = kmer_likeness(with_margins(codes))
+    windows = np.lib.stride_tricks.sliding_window_view(codes, MAXIMUM_KMER_LENGTH)
+    if (windows != BREAK).all(axis=1).sum() < 2:
+        assert found == ()
+        return
+    expected = [counted(codes, length) for length in range(1, MAXIMUM_KMER_LENGTH + 1)]
+    assert found == pytest.approx(expected)
+
+
+def test_a_sample_is_near_the_count(monkeypatch):
+    codes = genome(3, 60_000, 60, (0.35, 0.15, 0.15, 0.35))
+    whole = kmer_likeness(with_margins(codes))
+    monkeypatch.setattr(module, "SAMPLE", 12_000)
+    found = kmer_likeness(with_margins(codes))
+    assert len(found) == len(whole) == MAXIMUM_KMER_LENGTH
+    assert found == pytest.approx(whole, rel=0.25)
+
+
+@pytest.mark.parametrize("size", [0, 1, 14, 15])
+def test_nothing_is_known_of_too_short_a_sequence(size):
+    assert kmer_likeness(with_margins(np.zeros(size, dtype=np.uint8))) == ()
+
+
+@pytest.mark.parametrize(
+    ("costs", "query_bases"), [(PROCESSOR_COSTS, 3 * 10**7), (DEVICE_COSTS, 10**8)]
+)
+def test_crowded_kmers_cost_more_and_longer_ones_are_chosen(costs, query_bases):
+    job = KmerJob(20_000_000, 30, query_bases)
+    by_chance = tuple(4.0**-length for length in range(1, MAXIMUM_KMER_LENGTH + 1))
+    # As human chromosomes have it.
+    crowded = tuple(
+        max(chance, 65 / 20e6 * 0.72 ** (length - 10)) for length, chance in enumerate(by_chance)
+    )
+    same, other = replace(job, likeness=by_chance), replace(job, likeness=crowded)
+    sampling = KmerSampling(11)
+    assert expected_cost(job, sampling, costs) == expected_cost(same, sampling, costs)
+    cost = expected_cost(other, sampling, costs)
+    assert cost.table == expected_cost(job, sampling, costs).table
+    assert cost.search > expected_cost(job, sampling, costs).search
+    most = max_table_bytes(job.bases)
+    chosen = [choose_sampling(one, most, costs).kmer_length for one in (job, other)]
+    assert chosen[0] < chosen[1]

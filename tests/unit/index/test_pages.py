@@ -8,6 +8,8 @@ import pytest
 from helpers.in_memory import reference_of
 from helpers.loops import each
 from helpers.trees import LAYOUTS, PLAIN, WIDE, WIDE_LAYOUTS, check_tree, layout_id
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mummergpu.index.pages import Page, groups_built_within, plan_pages
 from mummergpu.index.tree.layout import MAX_PAGE_BASES
@@ -16,7 +18,6 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, decode
 
 BUILD_BYTES_PER_BASE = 65
-
 REFERENCE = reference_of(["ACGTACGTTTGACNNACG", "", "GATTACA", "A" * 20, "ACGTACGTTTGAC"])
 
 
@@ -24,6 +25,26 @@ REFERENCE = reference_of(["ACGTACGTTTGACNNACG", "", "GATTACA", "A" * 20, "ACGTAC
 def executor():
     with ThreadPoolExecutor(2) as pool:
         yield pool
+
+
+@given(st.integers(0, 5000), st.integers(1, 500), st.integers(0, 100))
+def test_pages_cover_the_reference_and_overlap(length, size, overlap):
+    if size <= overlap:
+        with pytest.raises(ValueError, match=f"pages of {size} bases cannot overlap by {overlap}"):
+            plan_pages(length, size, overlap)
+        return
+    pages = plan_pages(length, size, overlap)
+    assert [page.index for page in pages] == list(range(len(pages)))
+    assert pages[0].begin == 0
+    assert pages[-1].end == pages[-1].owned_end == length
+    for page in pages:
+        assert page.end - page.begin <= size
+        assert page.begin <= page.owned_end <= page.end
+    for page, following in pairwise(pages):
+        assert page.owned_end == following.begin
+        assert page.end - following.begin == overlap
+        assert page.end - page.begin == size
+        assert page.end < following.end
 
 
 def test_the_codes_of_a_page_end_with_a_break():
@@ -57,12 +78,6 @@ def test_pages_come_in_their_order_and_are_counted(executor):
     assert stats.bytes["trees"] == sum(one.tree.byte_count for one in indexed)
     for stage in ("tree_construction", "tree_reorder", "tree_flatten"):
         assert stats.stages[stage].count == len(pages)
-
-
-def test_only_the_pages_asked_for_are_built(executor):
-    pages = plan_pages(REFERENCE.codes.size, 20, 3)
-    indexed = build_pages(REFERENCE, pages[1:2], PLAIN, Stats(), executor, lambda: None)
-    assert [one.page for one in indexed] == pages[1:2]
 
 
 class LazyExecutor(Executor):

@@ -1,4 +1,4 @@
-"""Flat trees: their fields at the extremes, and that the checks of trees see what is wrong."""
+"""Suffix trees: constructed, numbered and flattened; and that the checks of trees see errors."""
 
 import gzip
 from dataclasses import replace
@@ -11,12 +11,17 @@ from helpers.trees import (
     AS_CONSTRUCTED,
     LAYOUTS,
     PLAIN,
+    TEXTS,
     WIDE,
     WIDE_IN_STRIPS,
     WIDE_LAYOUTS,
+    breadth_then_depth_first,
     check_tree,
     flat_tree_of,
     layout_id,
+    naive_names,
+    naive_tree,
+    names_in_order,
     numbered,
     page_codes_of,
 )
@@ -30,31 +35,13 @@ from mummergpu.index.tree.flatten import (
     flatten_tree,
     order_nodes,
 )
-from mummergpu.index.tree.layout import (
-    FIELDS,
-    MAX_PAGE_BASES,
-    MAX_WIDE_PAGE_BASES,
-    Layout,
-    place_in_strips,
-)
+from mummergpu.index.tree.layout import FIELDS, MAX_PAGE_BASES, MAX_WIDE_PAGE_BASES, place_in_strips
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.input.reference import read_reference
 from mummergpu.sequence.codes import BREAK
 
 TEXT = "ACGTACGGANACGTNNACGTAAAAACNACGTA"
-TWO_DIMENSIONAL = Layout(
-    merged_tree=False,
-    two_dimensional_reference=True,
-    two_dimensional_tree=True,
-    node_reordering=True,
-)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
-def test_a_small_tree_in_each_layout(layout):
-    codes = page_codes_of(TEXT)
-    for base_before in range(BREAK + 1):
-        check_tree(flat_tree_of(codes, layout, base_before), codes, base_before)
+TWO_DIMENSIONAL = replace(WIDE_IN_STRIPS, merged_tree=False, node_reordering=True, wide=False)
 
 
 @pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS + WIDE_LAYOUTS))
@@ -74,14 +61,15 @@ def test_a_tree_of_several_strips_in_each_layout(layout):
 @pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
 def test_the_bytes_of_a_node_are_where_the_layout_says(layout):
     tree = flat_tree_of(page_codes_of(TEXT), layout)
+    assert tree.nodes.dtype == tree.children.dtype == (np.uint32 if layout.wide else np.uint8)
     columns = decode_nodes(tree)
+    size = 4 if layout.wide else 3
 
     def fields_at(array, address):
         half = array.view(np.uint8)[address * layout.node_stride_bytes :]
-        size = 4 if layout.wide else 3
-        begins = [size * field for field in range(FIELDS)]
-        numbers = [half[begin : begin + size].tobytes() for begin in begins[:-1]]
-        last = half[begins[-1] :][: 4 if layout.wide else 1].tobytes()
+        ends = [size * field for field in range(1, FIELDS)]
+        numbers = [half[end - size : end].tobytes() for end in ends]
+        last = half[ends[-1] :][: 4 if layout.wide else 1].tobytes()
         return [int.from_bytes(field, "little") for field in (*numbers, last)]
 
     for number, address in enumerate(columns.addresses.tolist()):
@@ -95,20 +83,9 @@ def test_the_bytes_of_a_node_are_where_the_layout_says(layout):
         ]
         *second, flags = fields_at(tree.children, address)
         assert flags == columns.flags[number]
-        if columns.is_leaf[number]:
-            assert second == [columns.leaf_ids[number], 0, 0, 0, columns.next_leaves[number]]
-        else:
-            assert second == columns.children[:, number].tolist()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
-def test_both_formats_hold_the_same_tree(layout):
-    codes = page_codes_of(TEXT)
-    trees = [flat_tree_of(codes, replace(layout, wide=wide), 2) for wide in (False, True)]
-    narrow, wide = (numbered(decode_nodes(tree)) for tree in trees)
-    for name, column in narrow.items():
-        assert np.array_equal(column, wide[name]), name
-    assert [tree.nodes.dtype for tree in trees] == [np.uint8, np.uint32]
+        of_leaf = [columns.leaf_ids[number], 0, 0, 0, columns.next_leaves[number]]
+        is_leaf = columns.is_leaf[number]
+        assert second == (of_leaf if is_leaf else columns.children[:, number].tolist())
 
 
 def test_a_merged_tree_is_one_array():
@@ -119,16 +96,6 @@ def test_a_merged_tree_is_one_array():
         assert not np.shares_memory(split.nodes, split.children)
         expected = node_bytes * merged.node_count + len(TEXT) + 1
         assert merged.byte_count == split.byte_count == expected
-
-
-def test_some_nodes_can_be_decoded_without_the_others():
-    for layout in (PLAIN, TWO_DIMENSIONAL, WIDE_IN_STRIPS):
-        tree = flat_tree_of(page_codes_of(TEXT), layout)
-        everything = decode_nodes(tree)
-        part = decode_nodes(tree, 3, 9)
-        assert np.array_equal(part.addresses, everything.addresses[3:9])
-        assert np.array_equal(part.children, everything.children[:, 3:9])
-        assert decode_nodes(tree, tree.node_count - 1, tree.node_count + 100).addresses.size == 1
 
 
 def test_facts_of_leaves_have_room_for_the_largest_page():
@@ -218,7 +185,7 @@ def genome(shared_data, name):
     return np.append(read_reference(str(shared_data / "references" / name)).codes, np.uint8(BREAK))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+@pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS))
 def test_the_tree_of_phage_lambda(shared_data, layout):
     codes = genome(shared_data, "lambda_virus.fasta")
     assert codes.size == 48_503
@@ -251,3 +218,71 @@ def test_grown_trees_can_be_flattened_more_than_once():
     trees = [numbered(decode_nodes(flatten_tree(grown, order, PLAIN, 1))) for _ in range(2)]
     for name, column in trees[0].items():
         assert np.array_equal(column, trees[1][name])
+
+
+ALL_TEXTS = TEXTS | {
+    "shallow": "GATTACAGATTACC",
+    "many records": "N".join("AC ACG A C CA AC ACG G".split()),
+    "just as deep as the border": "A" * 16,
+    "one deeper": "A" * 17,
+    "two deeper": "A" * 18,
+    "far deeper": "A" * 40,
+    "branches below the border": "A" * 30 + "C" + "A" * 25 + "G" + "A" * 33,
+    "chains below the border": "A" * 30 + "N" + "A" * 30 + "N" + "A" * 22,
+    "tandem repeat": "ACG" * 20 + "T" + "ACG" * 19,
+}
+
+
+@pytest.mark.parametrize("text", ALL_TEXTS.values(), ids=ALL_TEXTS.keys())
+def test_nodes_are_numbered_breadth_first_and_then_depth_first(text):
+    """Or in the order of their making."""
+    root, constructed = naive_tree(text)
+    codes = page_codes_of(text)
+    for one, order in ((PLAIN, breadth_then_depth_first(root)), (AS_CONSTRUCTED, constructed)):
+        for layout in (one, replace(one, wide=True)):
+            tree = flat_tree_of(codes, layout)
+            assert names_in_order(tree, text) == naive_names(order)
+            check_tree(tree, codes)
+
+
+def test_the_naive_order_itself_on_a_tree_drawn_by_hand():
+    # Root: A -> (A$, $), the leaf of suffix 1 behind the empty edge.
+    root, constructed = naive_tree("AA")
+    nodes = [("", None), ("AA", 0), ("A", None), ("A", 1)]
+    assert naive_names(constructed) == nodes
+    assert naive_names(breadth_then_depth_first(root)) == [nodes[at] for at in (0, 2, 1, 3)]
+
+
+def test_suffixes_with_the_same_bases_are_chained_the_last_first():
+    tree = grow_tree(page_codes_of("ACNACNAC"))
+    chain = [6]
+    while tree.next_leaves[chain[-1]] != 0:
+        chain.append(int(~tree.next_leaves[chain[-1]]))
+    assert chain == [6, 3, 0]
+
+
+@pytest.mark.parametrize("letters", [4, 2, 1], ids=["random", "two letters", "homopolymer"])
+@pytest.mark.parametrize("break_every", [0, 7, 1000])
+def test_the_tree_of_a_long_text_is_a_suffix_tree(letters, break_every):
+    codes = np.random.default_rng(letters).integers(0, letters, 60_001).astype(np.uint8)
+    if break_every:
+        codes[::break_every] = BREAK
+    codes[-1] = BREAK
+    check_tree(flat_tree_of(codes, PLAIN), codes)
+
+
+def test_the_tree_of_diverged_long_repeats_is_a_suffix_tree():
+    random = np.random.default_rng(3)
+    unit = random.integers(0, 4, 171).astype(np.uint8)
+    codes = np.append(np.tile(unit, 300), np.uint8(BREAK))
+    changed = random.integers(0, codes.size - 1, codes.size // 50)
+    codes[changed] = random.integers(0, 5, changed.size)
+    check_tree(flat_tree_of(codes, PLAIN), codes)
+
+
+def test_a_fibonacci_word_is_a_suffix_tree():
+    one, other = "A", "AC"
+    while len(other) < 40_000:
+        one, other = other, other + one
+    codes = page_codes_of(other)
+    check_tree(flat_tree_of(codes, PLAIN), codes)

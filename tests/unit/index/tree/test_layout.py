@@ -1,10 +1,14 @@
-"""Where fields and records lie in memory."""
+"""The policies, and where fields and records lie in memory."""
+
+from dataclasses import asdict
+from itertools import combinations
 
 import numpy as np
 import pytest
 from helpers.loops import each
-from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
+from helpers.trees import LAYOUTS, WIDE_LAYOUTS
 
+from mummergpu.errors import OptionError
 from mummergpu.index.tree.layout import (
     CACHE_LINE,
     EDGE_END,
@@ -28,9 +32,58 @@ from mummergpu.index.tree.layout import (
     zeros_aligned,
 )
 from mummergpu.index.tree.node_fields import has_words, load_flags, load_number
-from mummergpu.index.tree.policy import Policy
+from mummergpu.index.tree.policy import DEFAULT_POLICY, LETTERS, Policy
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
+
+ALL_CODES = [
+    "".join(letters) or "none" for count in range(8) for letters in combinations("QRTmrtn", count)
+]
+FLAGS_OF_LETTERS = {
+    "Q": "query_texture",
+    "R": "reference_texture",
+    "T": "tree_texture",
+    "m": "merged_tree",
+    "r": "two_dimensional_reference",
+    "t": "two_dimensional_tree",
+    "n": "node_reordering",
+}
+
+
+@each("code", ALL_CODES)
+def test_a_code_comes_back_and_its_letters_are_the_papers(code):
+    policy = Policy.from_code(code)
+    assert policy.code == code
+    letters = code.replace("none", "")
+    told = {flag: letter in letters for letter, flag in FLAGS_OF_LETTERS.items()}
+    assert asdict(policy) == told and policy == Policy(**told)
+    # A layout takes over those that are no textures.
+    layout = Layout.of(policy)
+    assert layout == Layout(*(letter in letters for letter in "mrtn"))
+
+
+@pytest.mark.parametrize("code", ["nT", "nmT", "tnrmTRQ"])
+def test_letters_may_stand_in_any_order(code):
+    assert sorted(Policy.from_code(code).code) == sorted(code)
+
+
+def test_there_are_128_policies():
+    assert len(set(map(Policy.from_code, ALL_CODES))) == 128
+    assert dict(LETTERS) == {flag: letter for letter, flag in FLAGS_OF_LETTERS.items()}
+    assert Policy.from_code("none") == Policy()
+
+
+@pytest.mark.parametrize("code", ["", "x", "TT", "Tnx", "TnT", "NONE", "q", "T n", "Tn\n", "nonen"])
+def test_other_codes_are_refused(code):
+    with pytest.raises(OptionError, match=r"^policy: ") as caught:
+        Policy.from_code(code)
+    assert caught.value.option == "policy"
+    assert caught.value.exit_code == 2
+
+
+def test_by_default_the_halves_of_a_node_share_a_cache_line():
+    assert DEFAULT_POLICY.merged_tree
+
 
 TREE_STRIPS = (12, 5)
 WIDE_TREE_STRIPS = (14, 5)
@@ -91,27 +144,22 @@ def test_the_largest_pages():
 
 
 NUMBERS = [0, 1, 0xFF, 0x100, 0x7FFFFF, 0x800000, 0xFFFF00, 0xFFFFFF]
+WIDE_NUMBERS = [*NUMBERS, 0x1000000, 0x7FFFFFFE, 0x7FFFFFFF, 0xFFFFFFFF]
 
 
-@each("number", NUMBERS)
-@each("half", [0, 16])
-@pytest.mark.parametrize("field", range(5))
-def test_numbers_of_24_bits_are_read_whatever_lies_around(number, half, field):
+@each("field", range(5))
+@each("half", [0, 1])
+def test_numbers_are_read_whatever_lies_around(half, field):
     for around in (0, 0xFF):
-        array = np.full(32, around, dtype=np.uint8)
-        begin = half + 3 * field
-        array[begin : begin + 3] = list(number.to_bytes(3, "little"))
-        assert read_field(array, half, field) == number
-
-
-@each("number", [*NUMBERS, 0x1000000, 0x7FFFFFFE, 0x7FFFFFFF, 0xFFFFFFFF])
-@each("half", [0, 6])
-@pytest.mark.parametrize("field", range(5))
-def test_numbers_of_32_bits_are_read_whatever_lies_around(number, half, field):
-    for around in (0, 0xFFFFFFFF):
-        array = np.full(12, around, dtype=np.uint32)
-        array[half + field] = number
-        assert read_field(array, half, field) == number
+        for number in NUMBERS:
+            octets = np.full(32, around, dtype=np.uint8)
+            begin = 16 * half + 3 * field
+            octets[begin : begin + 3] = list(number.to_bytes(3, "little"))
+            assert read_field(octets, 16 * half, field) == number
+        for number in WIDE_NUMBERS:
+            words = np.full(12, around * 0x01010101, dtype=np.uint32)
+            words[6 * half + field] = number
+            assert read_field(words, 6 * half, field) == number
 
 
 def test_flags_are_the_last_byte_or_word_of_a_half():
@@ -144,16 +192,7 @@ def test_numbers_are_read_beyond_32_bits_of_bytes():
     assert read_field(octets, octets.size - 16, PARENT) == 0x0B0A09
 
 
-@pytest.mark.parametrize(("width_bits", "strip_bits"), [*ALL_STRIPS, (3, 2)])
-def test_strips_are_filled_without_gap_or_overlap(width_bits, strip_bits):
-    strip = 1 << (width_bits + strip_bits)
-    found = places(3 * strip, width_bits, strip_bits)
-    for number in range(3):
-        inside = found[number * strip : (number + 1) * strip]
-        assert np.array_equal(np.sort(inside), np.arange(number * strip, (number + 1) * strip))
-
-
-@pytest.mark.parametrize(("width_bits", "strip_bits"), ALL_STRIPS)
+@pytest.mark.parametrize(("width_bits", "strip_bits"), [*ALL_STRIPS, (3, 2), (12, 0)])
 def test_strips_are_filled_column_by_column(width_bits, strip_bits):
     rows, width = 1 << strip_bits, 1 << width_bits
     found = places(2 * rows * width, width_bits, strip_bits)
@@ -162,38 +201,28 @@ def test_strips_are_filled_column_by_column(width_bits, strip_bits):
     assert np.array_equal(found // width, numbers // (rows * width) * rows + numbers % rows)
 
 
-def test_the_first_item_stays_first_in_every_layout():
-    for layout in LAYOUTS + WIDE_LAYOUTS:
-        assert place_in_strips(0, layout.tree_width_bits, layout.tree_strip_bits) == 0
-
-
 @pytest.mark.parametrize(("nodes", "strips"), FULL_TREES)
 def test_a_full_tree_in_strips_needs_no_larger_addresses(nodes, strips):
     assert length_in_strips(nodes, *strips) == nodes
     assert place_in_strips(nodes - 1, *strips) == nodes - 1
 
 
-def test_nothing_moves_in_one_dimension():
-    assert np.array_equal(places(1000, 12, 0), np.arange(1000))
-    assert length_in_strips(1000, 12, 0) == 1000
-
-
-@pytest.mark.parametrize(
-    ("count", "length"),
+@each(
+    "count, length",
     [(0, 0), (1, 131_072), (131_072, 131_072), (131_073, 262_144), (262_144, 262_144)],
 )
 def test_arrays_in_strips_hold_whole_strips(count, length):
     assert length_in_strips(count, 12, 5) == length
+    assert length_in_strips(count, 12, 0) == count
 
 
-@pytest.mark.parametrize("layout", LAYOUTS + WIDE_LAYOUTS, ids=layout_id)
+@each("layout", LAYOUTS + WIDE_LAYOUTS)
 def test_strides_and_strips_of_a_layout(layout):
     strides = (12, 6) if layout.wide else (32, 16)
     assert layout.node_stride == strides[not layout.merged_tree]
     half = 24 if layout.wide else 16
-    assert layout.half_bytes == half
+    assert layout.half_bytes == layout.half_elements * layout.element_bytes == half
     assert layout.node_stride_bytes == (2 * half if layout.merged_tree else half)
-    assert layout.half_elements * layout.element_bytes == half
     assert layout.max_bytes_per_base == (97 if layout.wide else 65)
     assert layout.tree_width_bits == (14 if layout.wide else 12)
     assert layout.tree_strip_bits == (5 if layout.two_dimensional_tree else 0)
