@@ -38,6 +38,7 @@ from mummergpu.pipeline.context import RunContext
 
 USED_BYTES = 72
 """Of the start: magic, byte order, version, three sizes, and a hash."""
+
 HEADER = IndexHeader(
     *("mummergpu 1", "caf\udce9/ref.fa", "00ff", 2, 10, "tree", 20, 8, 3, 0, 0, False, "m", 24),
     pages=(PageEntry(0, 8, 6, 12, 7), PageEntry(6, 11, 11, 9, 5)),

@@ -1,4 +1,4 @@
-"""Reads with their qualities, single and in pairs, against plain Python."""
+"""Reads with their qualities, single and in pairs: from files, parts of files, and memory."""
 
 import gzip
 import io
@@ -8,29 +8,25 @@ import sys
 import threading
 from pathlib import Path
 
-import pysam
+import numpy as np
 import pytest
 from helpers.compressions import PACKERS
+from helpers.containers import bgzf
 from helpers.loops import each
 from helpers.naive import parse_fastq_qualities, reads_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
+from mummergpu.input.blocks.file_cuts import UncutError, cut_source, is_cuttable
+from mummergpu.input.blocks.memory import ReadsInMemory
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
 from mummergpu.input.blocks.reader import read_reader
-from mummergpu.input.bytes.formats import Compression
+from mummergpu.input.bytes.formats import BGZF_END
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.records import parallel_records
 from mummergpu.input.records.qualities import NO_QUALITY
 from mummergpu.sequence.codes import BREAK, LETTERS, MARGIN
-
-
-@pytest.fixture(scope="module")
-def threads():
-    with ReadingThreads(4) as pool:
-        yield pool
 
 
 @pytest.fixture(scope="module")
@@ -149,21 +145,12 @@ def test_any_fastq_is_read_as_plain_python_reads_it(
     assert reads_of(found) == parse_fastq_qualities(text)
 
 
-@pytest.fixture
-def small_pieces(monkeypatch):
-    monkeypatch.setattr(parallel_records, "LEAST_BYTES", 1)
-    monkeypatch.setattr(parallel_records, "SAMPLE_BYTES", 300)
-    monkeypatch.setattr(parallel_records, "PIECE_BYTES", 1200)
-    monkeypatch.setattr(parallel_records, "WINDOWS", (400, 5000))
-
-
-@pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("block_size", [100, 1000])
 def test_blocks_are_the_same_for_every_number_of_threads(
-    block_size, tmp_path, threads, two_threads
+    block_size, tmp_path, threads, two_threads, parts_of_reads
 ):
     chance = random.Random(4)
-    first = random_reads(chance, 300)
+    first = random_reads(chance, 120)
     second = mates_of(first, chance)
     both = in_turn(first, second)
     one = written(tmp_path, "1.fq", fastq(first, b"/1"))
@@ -177,17 +164,10 @@ def test_blocks_are_the_same_for_every_number_of_threads(
     assert reads_of(alone) == [*first, *both, *both, *both, *tail]
     assert len(alone) > 20
     for pool in (threads, two_threads):
-        assert shapes(read_blocks(sources, block_size, pool)) == shapes(alone)
-        assert reads_of(read_blocks(sources, block_size, pool)) == reads_of(alone)
-
-
-def test_blocks_can_be_held_back(tmp_path, small_pieces):
-    reads = random_reads(random.Random(8), 400)
-    path = written(tmp_path, "reads.fq", fastq(reads))
-    with read_reader([ReadFile(path)], 200) as reader:
-        first = [next(reader) for _ in range(3)]
-        rest = list(reader)
-    assert reads_of([*first, *rest]) == reads
+        shared = read_blocks(sources, block_size, pool)
+        assert shapes(shared) == shapes(alone)
+        assert reads_of(shared) == reads_of(alone)
+    assert len(parts_of_reads.ranges) > 20
 
 
 @pytest.fixture
@@ -199,13 +179,10 @@ def some_pairs():
 
 @pytest.mark.parametrize("kind", [*PACKERS, "bgzf"])
 def test_files_are_compressed_in_every_way(kind, some_pairs, tmp_path, threads):
+    pack = PACKERS.get(kind, bgzf)
     paths = [tmp_path / f"R{number}" for number in (1, 2)]
     for path, reads in zip(paths, some_pairs, strict=True):
-        if isinstance(kind, Compression):
-            path.write_bytes(PACKERS[kind](fastq(reads)))
-        else:
-            with pysam.BGZFile(str(path), "w") as file:
-                file.write(fastq(reads))
+        path.write_bytes(pack(fastq(reads)))
     plain = written(tmp_path, "plain.fq", fastq(some_pairs[0]))
     for pool in (None, threads):
         both = read_blocks([MateFiles(str(paths[0]), str(paths[1]))], 500, pool)
@@ -247,9 +224,23 @@ def test_mates_from_two_pipes(some_pairs, tmp_path, two_threads):
 
 
 def test_names_of_single_reads(tmp_path):
-    names = [b"a/1", b"bc", b"d/2", b"e/3", b"/f", b"g/12", b"a/1"]
+    names = b"a/1 bc d/2 e/3 /f g/12 a/1 /1 1 / x/1 h/1/2 i//1".split()
     path = written(tmp_path, "r.fq", fastq([(name, b"A", b"!") for name in names]))
-    expected = [b"a", b"bc", b"d", b"e/3", b"/f", b"g/12", b"a"]
+    expected = [
+        b"a",
+        b"bc",
+        b"d",
+        b"e/3",
+        b"/f",
+        b"g/12",
+        b"a",
+        b"",
+        b"1",
+        b"/",
+        b"x",
+        b"h/1",
+        b"i/",
+    ]
     for block_size in (1, 3, 100):
         assert [read[0] for read in reads_of(read_blocks([ReadFile(path)], block_size))] == expected
 
@@ -313,15 +304,9 @@ def test_parts_of_a_block(tmp_path):
         one, other = block.split_at(bases)
         assert one.paired and other.paired and one.pair_count and other.pair_count
         assert reads_of([one, other]) == reads
-    single, mate = block.part(0, 2).halves()
-    assert (single.query_count, mate.query_count, single.paired, mate.paired) == (
-        1,
-        1,
-        False,
-        False,
-    )
-    first, second = block.part(0, 2).split_at(1)
-    assert (first.query_count, second.query_count) == (1, 1)
+    pair = block.part(0, 2)
+    assert [(one.query_count, one.paired) for one in pair.halves()] == [(1, False)] * 2
+    assert [one.query_count for one in pair.split_at(1)] == [1, 1]
 
 
 def test_nothing_is_searched_with_long_reads_and_letters(tmp_path):
@@ -329,10 +314,9 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path):
     texts = [b"ACGT", b"ACRYN" * 40, b"T" * 11, b"A" * 10, b""]
     reads = [(b"r%d" % n, text, bytes([n]) * len(text)) for n, text in enumerate(texts)]
     path = written(tmp_path, "long.fq", fastq(reads))
-    warnings = []
-    rules = QueryRules(warn=warnings.append, max_bases=10)
     for size in (1, 1000):
-        warnings.clear()
+        warnings = []
+        rules = QueryRules(warn=warnings.append, max_bases=10)
         with read_reader([ReadFile(path)], size, rules=rules) as reader:
             blocks = list(reader)
         assert max(block.longest for block in blocks) == 10
@@ -346,12 +330,199 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path):
             assert own.qualities.tobytes() == qualities
             assert own.offsets.tolist() == [0, len(text)]
         (warning,) = warnings
-        assert warning.startswith(
-            "2 reads of more than 10 bases stayed unmapped, the longest of 200"
-        )
+        told = "2 reads of more than 10 bases stayed unmapped, the longest of 200"
+        assert warning.startswith(told)
     refused = QueryRules(max_bases=10, refuses_long=True)
     with (
         pytest.raises(InputError, match=r"a read of 200 bases, .* \(record 'r1'\)"),
         read_reader([ReadFile(path)], 1000, rules=refused) as reader,
     ):
         list(reader)
+
+
+@st.composite
+def reads_with_text(draw):
+    bases = draw(st.text("ACGTNacgt", max_size=40))
+    characters = st.characters(min_codepoint=33, max_codepoint=126)
+    quality = draw(st.text(characters, min_size=len(bases), max_size=len(bases)))
+    # A FASTQ file cannot tell a lonely '@' at the start of a line of qualities from a name.
+    return draw(st.text("abc./12", min_size=1, max_size=6)), bases, quality.replace("@", "A")
+
+
+def blocks(source, size):
+    with read_reader([source], size) as reader:
+        return list(reader)
+
+
+def joined(found):
+    """What all blocks have together, however they are cut."""
+    return [
+        b"".join(block.codes.tobytes() for block in found),
+        b"".join(block.base_qualities.tobytes() for block in found),
+        b"".join(block.names.tobytes() for block in found),
+        np.concatenate([np.empty(0), *(np.diff(block.offsets) for block in found)]).tolist(),
+        np.concatenate([np.empty(0), *(np.diff(block.name_offsets) for block in found)]).tolist(),
+        {block.paired for block in found},
+    ]
+
+
+def write_records(path, records):
+    path.write_text("".join(f"@{name}\n{bases}\n+\n{text}\n" for name, bases, text in records))
+    return str(path)
+
+
+@settings(max_examples=30)
+@given(records=st.lists(reads_with_text(), min_size=1, max_size=12), size=st.integers(1, 90))
+def test_single_reads_in_memory(records, size, tmp_path_factory):
+    path = write_records(tmp_path_factory.mktemp("reads") / "r.fq", records)
+    of_numbers = [
+        (name, bases, np.array([ord(one) - 33 for one in text], dtype=np.int16))
+        for name, bases, text in records
+    ]
+    of_bytes = [tuple(part.encode() for part in record) for record in records]
+    expected = joined(blocks(ReadFile(path), 1 << 20))
+    for given_reads in (records, iter(of_numbers), of_bytes):
+        assert joined(blocks(ReadsInMemory(given_reads), size)) == expected
+
+
+@settings(max_examples=30)
+@given(records=st.lists(reads_with_text(), min_size=1, max_size=12), size=st.integers(1, 90))
+def test_pairs_in_memory(records, size, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reads")
+    named = [(f"{n}/1", bases, text) for n, (_, bases, text) in enumerate(records)]
+    mates = [(f"{n}/2", bases, text) for n, (_, bases, text) in enumerate(records[::-1])]
+    paths = write_records(folder / "1.fq", named), write_records(folder / "2.fq", mates)
+    expected = joined(blocks(MateFiles(*paths), 1 << 20))
+    pairs = list(zip(named, mates, strict=True))
+    alternating = [read for pair in pairs for read in pair]
+    for source in (
+        ReadsInMemory(named, mates),
+        ReadsInMemory(pairs, interleaved=True),
+        ReadsInMemory(iter(alternating), interleaved=True),
+    ):
+        found = blocks(source, size)
+        assert joined(found) == expected
+        assert all(block.query_count % 2 == 0 for block in found)
+
+
+@pytest.mark.parametrize(
+    "quality", ["FFF", "FFFFF", "FFF\x7f", "FFF\n", b"\xff" * 4, [0, 1, 2, 94], [-1] * 4, [256] * 4]
+)
+def test_wrong_qualities_name_their_read(quality):
+    right = ("right", "ACGT", [0, 93, 7, 1])
+    with pytest.raises(InputError, match=r"<memory>: .*qualit.* \(record 'wrong'\)"):
+        blocks(ReadsInMemory([right, ("wrong", "ACGT", quality), right]), 100)
+
+
+def made_reads(count, seed, end=b""):
+    chance = random.Random(seed)
+    reads = []
+    for number in range(count):
+        size = chance.randrange(1, 150)
+        bases = "".join(chance.choices("ACGTN", k=size)).encode()
+        # Qualities that begin like names and like the third line.
+        reads.append((b"r%d%s" % (number, end), bases, bytes(chance.choices([31, 10, 37], k=size))))
+    return reads
+
+
+def fasta(reads):
+    return b"".join(b">%s\n%s\n%s\n" % (name, bases[:40], bases[40:]) for name, bases, _ in reads)
+
+
+def records_of(sources):
+    """Return all reads of some sources, one after the other."""
+    found = []
+    for source in sources:
+        with read_reader([source], 1000) as reader:
+            found += reads_of(reader)
+    return found
+
+
+def files_to_cut(count):
+    single = fastq(made_reads(count, 1))
+    first, second = made_reads(count, 2, b"/1"), made_reads(count, 3, b"/2")
+    mixed, first, second = fastq(in_turn(first, second)), fastq(first), fastq(second)
+    return {
+        "fastq": [single],
+        "carriage returns": [single.replace(b"\n", b"\r\n")],
+        "fasta": [fasta(made_reads(count, 1))],
+        "bgzf": [bgzf(single, 700)],
+        "bgzf of large blocks": [bgzf(single, 20_000)],
+        "interleaved": [mixed],
+        "interleaved bgzf": [bgzf(mixed, 700)],
+        "mates": [first, second],
+        "mates, bgzf first": [bgzf(first, 700), second],
+        "mates, bgzf last": [first, bgzf(second, 900)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("part_bytes", "count", "least"),
+    [(1, 40, 4), (2500, 300, 4), (10_000, 300, 2), (1 << 40, 40, 1)],
+)
+@pytest.mark.parametrize("kind", files_to_cut(1))
+def test_parts_have_all_reads(tmp_path, kind, part_bytes, count, least):
+    paths = []
+    for number, content in enumerate(files_to_cut(count)[kind]):
+        paths.append(written(tmp_path, f"{number}.fq", content))
+    source = ReadFile(paths[0], kind.startswith("interleaved"))
+    if kind.startswith("mates"):
+        source = MateFiles(*paths)
+    assert is_cuttable([source])
+    parts = list(cut_source(source, part_bytes))
+    # No block of bgzf begins two parts.
+    assert len(parts) >= (1 if kind == "bgzf of large blocks" else least)
+    assert part_bytes < 1 << 40 or len(parts) == 1
+    assert records_of(parts) == records_of([source])
+
+
+SINGLE = fastq(made_reads(100, 1))
+
+
+@each(
+    "content",
+    [
+        gzip.compress(SINGLE),
+        bgzf(SINGLE, 700)[: -len(BGZF_END)],
+        b"\xef\xbb\xbf" + SINGLE,
+        b"@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\tF\n",
+        b"nothing of that kind\n",
+        b"",
+    ],
+)
+def test_what_cannot_be_cut(tmp_path, content):
+    source = ReadFile(written(tmp_path, "reads", content))
+    assert not is_cuttable([source])
+    with pytest.raises(UncutError):
+        list(cut_source(source, 1000))
+
+
+def test_standard_input_and_missing_files_cannot_be_cut(tmp_path):
+    assert not is_cuttable([ReadFile("-")])
+    assert not is_cuttable([ReadFile(str(tmp_path / "none.fq"))])
+
+
+def test_mates_in_another_order_cannot_be_cut(tmp_path):
+    one = written(tmp_path, "1.fq", SINGLE)
+    other = written(tmp_path, "2.fq", SINGLE.replace(b"@r", b"@xr"))
+    with pytest.raises(UncutError):
+        list(cut_source(MateFiles(one, other), 2000))
+
+
+def test_parts_of_folded_fastq_are_no_valid_files(tmp_path):
+    """Who reads them learns that the cuts are wrong."""
+    text = b"@first\nAC\n+\nFF\n"
+    for name, bases, _ in made_reads(300, 1):
+        quality = b"F" * (len(bases) - 1)
+        text += b"@%s\n%s\n+\n@%s\n+%s\n" % (name, bases, quality, quality[:9])
+    with pytest.raises((InputError, UncutError)):
+        records_of(cut_source(ReadFile(written(tmp_path, "folded.fq", text)), 3000))
+
+
+def test_a_wrong_range_of_bgzf_is_refused(tmp_path):
+    path = written(tmp_path, "r.fq.bgz", bgzf(SINGLE, 700))
+    first, *_ = cut_source(ReadFile(path), 5000)
+    begin = first.part.begin._replace(at=first.part.begin.at + 5)
+    wrong = ReadFile(path, part=first.part._replace(begin=begin))
+    with pytest.raises(InputError, match="other bytes between blocks"):
+        records_of([wrong])

@@ -1,11 +1,10 @@
-"""FASTA and FASTQ, cut into pieces of every size."""
-
-from __future__ import annotations
+"""FASTA and FASTQ, cut into pieces of every size; their faults; letters that are no bases."""
 
 import gzip
 import os
+import random
 import re
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
+from mummergpu.input.blocks.queries import QueryRules
+from mummergpu.input.blocks.reader import query_reader
+from mummergpu.input.records import byte_runs, comments, parser_state
 from mummergpu.input.records import byte_runs as spans
-from mummergpu.input.records import parser_state
 from mummergpu.input.records.record_arrays import (
     CHUNK_SIZE,
     NO_SPANS,
@@ -26,17 +27,20 @@ from mummergpu.input.records.record_arrays import (
     UNLIMITED_BLOCK,
     Limits,
     RecordOptions,
+    Spans,
 )
 from mummergpu.input.records.record_reader import line_of_record, printable
+from mummergpu.input.records.tags import dropped_tags
+from mummergpu.input.reference import read_reference
 from mummergpu.runtime.jit import jit
-from mummergpu.sequence.codes import BREAK, MARGIN
+from mummergpu.sequence.codes import BREAK, CODE_OF_BYTE, LETTER_CODE_OF_BYTE, MARGIN, decode
 
 CHUNK_SIZES = (2, 3, 4, 5, 7, 8, 16, 31, 32, 33, CHUNK_SIZE)
 
 
-def parse(text, is_fastq, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK):
+def parse(text, is_fastq, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK, any_letters=False):
     """Return the records of each block."""
-    reader = reader_of(text, is_fastq, RecordOptions(limits, chunk_size))
+    reader = reader_of(text, is_fastq, RecordOptions(limits, chunk_size, any_letters))
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(pairs_of([block]))
@@ -45,7 +49,7 @@ def parse(text, is_fastq, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK):
 
 
 @jit
-def run_ends(text, codes, names, qualities):  # type: ignore[no-untyped-def]
+def run_ends(text, codes, names, qualities):
     return (
         spans.encode_letters(text, 0, codes, 0)[0],
         spans.copy_name(text, 0, names, 0),
@@ -94,7 +98,6 @@ FASTA: dict[bytes, Pairs] = {
         (b"b", b""),
     ],
 }
-
 FASTQ: dict[bytes, Pairs] = {
     # What follows '+' is of no account: fastq-dump and fastp write other names there.
     b"@a:UMI x\nACGT\n+a x\nIIII\n@b\nA\n+b length=1\nI\n": [(b"a:UMI", b"ACGT"), (b"b", b"A")],
@@ -126,7 +129,6 @@ def test_text_is_read_whatever_its_pieces(text, chunk_size):
 
 SHORT = "quality has 3 characters, sequence has 4"
 MIXED = "a record begins with '>', not with '@' (FASTA and FASTQ mixed?)"
-
 FAULTS = [
     # FASTA
     (b">a\nAC1", 2, "'1' is not a sequence character", "a"),
@@ -190,7 +192,7 @@ def test_faults_are_placed(fault, chunk_size):
 
 
 @each("chunk_size", CHUNK_SIZES)
-@pytest.mark.parametrize("good", [0, 1, 1000])
+@pytest.mark.parametrize("good", [0, 1, 200])
 def test_faults_are_found_behind_good_records(good, chunk_size):
     text = b"@r/1 x\nACGTACGT\n+\nIIIIIIII\n" * good + b"@bad\nACGT\n+\nIII\n"
     with pytest.raises(InputError) as caught:
@@ -203,7 +205,7 @@ def test_faults_are_found_behind_good_records(good, chunk_size):
 def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq, chunk_size):
     lengths = [3, 2, 0, 5, 9, 0, 0, 0, 1]
     records = [(b"r%d" % i, b"ACGTACGTA"[:length]) for i, length in enumerate(lengths)]
-    text = render(records, is_fastq)
+    text = written(records, is_fastq)
 
     def sizes(limits):
         blocks = parse(text, is_fastq, chunk_size, limits)
@@ -218,27 +220,18 @@ def test_blocks_end_at_the_record_that_reaches_a_limit(is_fastq, chunk_size):
     assert sizes(Limits(20, 1, 1)) == [1] * 9
 
 
-def render(records, is_fastq):
-    if is_fastq:
-        return b"".join(b"@%s\n%s\n+\n%s\n" % (n, s, b"I" * len(s)) for n, s in records)
-    return b"".join(b">%s\n%s\n" % record for record in records)
-
-
 def test_blocks_own_their_arrays():
     records = [(b"r%d" % i, b"ACGT" * i) for i in range(50)]
-    reader = reader_of(render(records, True), True, RecordOptions(Limits(20, 20, 100), 16))
+    reader = reader_of(written(records, True), True, RecordOptions(Limits(20, 20, 100), 16))
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(block)
     assert pairs_of(blocks) == records
-    first, second = blocks[0].codes, blocks[1].codes
-    assert not np.shares_memory(first, second)
-    arrays = blocks[0][:6]
+    assert not np.shares_memory(blocks[0].codes, blocks[1].codes)
     assert blocks[0].tags is NO_SPANS
     assert all(array.flags.c_contiguous for block in blocks for array in block[:6])
-    assert [array.dtype for array in arrays] == [
-        *(np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint16)
-    ]
+    types = [array.dtype for array in blocks[0][:6]]
+    assert types == [np.uint8, np.int64, np.uint8, np.int64, np.uint8, np.uint16]
     for block in blocks:
         padded = block.padded_codes
         assert (padded[:MARGIN] == BREAK).all() and (padded[-MARGIN:] == BREAK).all()
@@ -268,28 +261,32 @@ def rendered(draw):
     pairs = []
     for _ in range(draw(st.integers(1, 6))):
         header, sequence = draw(NAME), draw(SEQUENCE)
-        width = draw(st.integers(1, 90))
-        name = header
-        for blank in (b" ", b"\t", b"\v", b"\f"):
-            name = name.split(blank)[0]
+        name = re.split(rb"[ \t\v\f]", header)[0]
         pairs.append((name, fold(sequence)))
         blank_lines = end * draw(st.integers(0, 2))
         parts += [blank_lines, b"@" if is_fastq else b">", header, end]
-        parts += wrap(sequence, width, end)
+        parts += wrap(sequence, draw(st.integers(1, 90)), end)
         if is_fastq:
-            quality = bytes(
-                draw(st.lists(st.integers(33, 126), min_size=len(sequence), max_size=len(sequence)))
-            )
+            size = len(sequence)
+            numbers = draw(st.lists(st.integers(33, 126), min_size=size, max_size=size))
             plus = draw(st.sampled_from([b"", name, header]))
-            parts += [b"+", plus, end, *wrap(quality, draw(st.integers(1, 90)), end)]
+            parts += [b"+", plus, end, *wrap(bytes(numbers), draw(st.integers(1, 90)), end)]
     text = b"".join(parts)
-    if draw(st.booleans()):
-        text = text.removesuffix(end)
-    return text, is_fastq, pairs  # fmt: skip
+    return text.removesuffix(end) if draw(st.booleans()) else text, is_fastq, pairs
 
 
-def wrap(text, width, end):
+def wrap(text, width, end=b""):
     return [text[i : i + width] + end for i in range(0, len(text), width)]
+
+
+def written(records, is_fastq, width=60):
+    """Return the text of records, in lines of `width` letters."""
+    parts = []
+    for name, bases in records:
+        lines = wrap(bases, width)
+        quality = [b"I" * len(line) for line in lines]
+        parts += [b"@" + name, *lines, b"+", *quality] if is_fastq else [b">" + name, *lines]
+    return b"\n".join([*parts, b""])
 
 
 @settings(max_examples=300, deadline=None)
@@ -298,21 +295,6 @@ def test_records_come_back_from_any_style(drawn, chunk_size, bases, records):
     text, is_fastq, pairs = drawn
     blocks = parse(text, is_fastq, chunk_size, Limits(bases, records, 50))
     assert list(chain.from_iterable(blocks)) == pairs
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.text("@>+\n\r ACGTI", max_size=60).map(str.encode), st.booleans(), st.integers(2, 40))
-def test_pieces_never_change_what_is_said(tail, is_fastq, chunk_size):
-    """Valid or not, a text means the same whatever its pieces."""
-    text = (b"@a" if is_fastq else b">a") + tail
-
-    def outcome(chunk_size):
-        try:
-            return parse(text, is_fastq, chunk_size)
-        except InputError as error:
-            return str(error)
-
-    assert outcome(chunk_size) == outcome(CHUNK_SIZE)
 
 
 def test_names_are_made_printable():
@@ -343,9 +325,116 @@ def test_lines(text, lines, tmp_path):
 
 
 def test_no_lines(tmp_path):
-    assert line_of_record("-", 0) is None
-    assert line_of_record(str(tmp_path / "missing"), 0) is None
     (tmp_path / "a.sam").write_text("@HD\tVN:1.6\nr\t4\t*\t0\t0\t*\t*\t0\t0\tA\tI\n")
-    assert line_of_record(str(tmp_path / "a.sam"), 0) is None
     os.mkfifo(tmp_path / "pipe")
-    assert line_of_record(str(tmp_path / "pipe"), 0) is None
+    for path in ("-", tmp_path / "missing", tmp_path / "a.sam", tmp_path / "pipe"):
+        assert line_of_record(str(path), 0) is None
+
+
+PROTEIN = b"MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
+ACIDS = b"ACDEFGHIKLMNPQRSTVWY"
+IUPAC = b"ACGTURYSWKMBDHVN"
+LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def records_of(text, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK, any_letters=False):
+    return [*chain(*parse(text, text.startswith(b"@"), chunk_size, limits, any_letters))]
+
+
+def fault_of(text, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK):
+    with pytest.raises(InputError) as caught:
+        records_of(text, chunk_size, limits)
+    assert "neither bases nor IUPAC codes" in caught.value.message
+    assert "--any-letters" in caught.value.message
+    return caught.value
+
+
+@jit
+def encoded(text, codes, keeps_letters):
+    return byte_runs.encode_letters(text, 0, codes, 0, keeps_letters)
+
+
+def test_every_letter_is_encoded_and_counted_wherever_it_stands():
+    generator = random.Random(1)
+    for _ in range(2000):
+        length = generator.randrange(100)
+        pool = generator.choice([LETTERS + LETTERS.lower(), IUPAC, b"ACGT", b"EFX", ACIDS])
+        run = bytes(generator.choices(pool, k=length))
+        behind = bytes(generator.choices(b"\n*-. 1@[`{", k=1)) + b"EFILPQ" * 16
+        text = np.frombuffer(run + behind, dtype=np.uint8).copy()
+        codes = np.full(text.size, 99, dtype=np.uint8)
+        table = generator.choice([CODE_OF_BYTE, LETTER_CODE_OF_BYTE])
+        end, foreign = encoded(text, codes, table is LETTER_CODE_OF_BYTE)
+        assert end == length
+        assert codes[:length].tobytes() == table[text[:length]].tobytes()
+        assert foreign == sum(letter not in IUPAC for letter in run.upper())
+
+
+@pytest.mark.parametrize("is_fastq", [False, True])
+def test_protein_is_told_by_file_record_and_line(is_fastq):
+    """Wherever the text is cut into pieces and blocks, and however many records come before."""
+    good = (b"good", b"ACGTNRYK" * 5)
+    for before, after in ((0, 0), (0, 2), (3, 0), (40, 40)):
+        records = [*[good] * before, (b"bad", PROTEIN), *[good] * after]
+        text = written(records, is_fastq, width=30)
+        foreign = sum(letter not in IUPAC for letter in PROTEIN)
+        for chunk_size in CHUNK_SIZES:
+            for limits in (UNLIMITED_BLOCK, Limits(1, 1, 1), Limits(100, 100, 100)):
+                error = fault_of(text, chunk_size, limits)
+                assert (error.path, error.record) == ("reads", "bad")
+                assert error.line == before * (6 if is_fastq else 3) + 2
+                assert error.message.startswith(f"{foreign} of {len(PROTEIN)} letters are")
+        assert records_of(text, any_letters=True) == [
+            (name, fold(bases)) for name, bases in records
+        ]
+
+
+def test_line_is_that_of_the_first_foreign_letter():
+    error = fault_of(b">a\nACGT\n\nMKVA\r\nACE\nEFIL\n")
+    assert error.line == 5
+
+
+@pytest.mark.parametrize("is_fastq", [False, True])
+def test_the_border_lies_at_a_tenth_of_the_letters(is_fastq):
+    """Gap symbols are no letters, and every record counts for itself."""
+    sizes = (0, 1, 9, 10, 11, 20, 100, 1000)
+    for length, gaps in product(sizes, (b"", b"-*." * 50)):
+        for foreign in range(0, min(length, 12) + 1):
+            bases = b"E" * foreign + b"n" * (length - foreign) + gaps
+            text = written([(b"ok", b"ACGT" * 99), (b"x", bases)], is_fastq)
+            if 10 * foreign <= length:
+                expected = (b"x", b"N" * len(bases))
+                assert records_of(text)[1] == expected
+                assert records_of(text + text, 13, Limits(1, 1, 1))[3] == expected
+            else:
+                assert fault_of(text).record == "x"
+                assert fault_of(text + text, 13, Limits(1, 1, 1)).record == "x"
+    for bases in (IUPAC, IUPAC.lower(), b"RYSWKMBDHV" * 9):
+        assert records_of(written([(b"a", bases)], is_fastq)) == [(b"a", fold(bases))]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_files_of_queries_and_references_follow_the_same_rule(tmp_path, pack):
+    path = tmp_path / "protein.fa"
+    path.write_bytes(pack(written([(b"dna", b"ACGT" * 20), (b"p", PROTEIN)], False)))
+    expected = [(b"dna", b"ACGT" * 20), (b"p", fold(PROTEIN))]
+    with pytest.raises(InputError, match=r"protein.fa:5: .*\(record 'p'\)$"):
+        read_reference(str(path))
+    with pytest.raises(InputError, match=r"protein.fa:5: .*\(record 'p'\)$"):
+        list(query_reader([str(path)], 1000))
+    reference = read_reference(str(path), any_letters=True)
+    assert decode(reference.codes) == b"N".join(bases for _, bases in expected)
+    with query_reader([str(path)], 1000, rules=QueryRules(any_letters=True)) as reader:
+        assert pairs_of(reader) == expected
+
+
+def test_numbers_without_digits_are_not_noted_beyond_the_room():
+    text = np.frombuffer(bytearray(b"r\tXB:B:f" + 60 * b","), dtype=np.uint8)
+    lines = Spans(text, np.array([0, text.size], dtype=np.int64))
+    names = Spans(np.empty_like(text), np.zeros(2, dtype=np.int64))
+    tags = Spans(np.empty(4 * text.size + 8, dtype=np.uint8), np.zeros(2, dtype=np.int64))
+    room = np.full((2 * text.size, 3), -7)
+    spans = room[: text.size // 2 + 1]
+    floats = comments._Floats(spans, np.zeros(1, dtype=np.int64))
+    assert comments._split_lines(lines, dropped_tags(False), names, tags, floats) == 0
+    assert (room[spans.shape[0] :] == -7).all()

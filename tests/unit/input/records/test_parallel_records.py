@@ -1,11 +1,18 @@
-"""Records that threads parse in pieces: the pieces, the faults in them, the blocks of them."""
+"""Records that threads parse in pieces: the pieces, their faults, blocks of them, their reader."""
+
+import errno
+import gc
+import gzip
+import io
+import os
+import sys
 
 import numpy as np
 import pytest
 from helpers.naive import pairs_of
 from helpers.parallel_files import (
-    FASTA,
-    FASTQ,
+    BLOCK,
+    CHUNK,
     PIECE,
     fasta_record,
     fastq_record,
@@ -16,9 +23,13 @@ from helpers.parallel_files import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mummergpu.errors import InputError
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records import parallel_records
+from mummergpu.input.records.block_arrays import BlockArrays, NoRoomError, RecycledMemory
+from mummergpu.input.records.byte_runs import STEP
 from mummergpu.input.records.parallel_records import find_record, split
 from mummergpu.input.records.record_arrays import Records
 from mummergpu.sequence.codes import BREAK, MARGIN
@@ -35,9 +46,11 @@ def test_usual_text_needs_the_pieces_alone(
     path.write_text(text if is_closed else text.removesuffix("\n"), newline=end)
     monkeypatch.setattr(parallel_records, "PIECE_BYTES", piece)
     assert read(path, threads) == read(path, None)
-    assert parts.rest == path.stat().st_size
+    size = path.stat().st_size
+    assert parts.rest == size
     pieces = len(parts.ranges) - 2
-    assert pieces == 1 if piece == 1 << 20 else pieces > path.stat().st_size // (3 * piece)
+    assert size // (3 * piece) < pieces
+    assert (pieces == 1) == (piece == 1 << 20)
 
 
 def test_a_byte_order_mark_is_skipped(tmp_path, threads, parts, kind):
@@ -47,35 +60,15 @@ def test_a_byte_order_mark_is_skipped(tmp_path, threads, parts, kind):
     assert parts.rest == path.stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("kind", "odd", "line", "message"),
-    [
-        (FASTQ, "@x\nACGT\n+\nIII\n", 4, "quality has 3 characters, sequence has 4 (record 'x')"),
-        (FASTQ, "@x\nAC\x00T\n+\nIIII\n", 2, "byte 0x00 is not a sequence character (record 'x')"),
-        (FASTQ, "x\n", 1, "a record begins with 'x', not with '@'"),
-        (FASTQ, "@x\nEFILP\n+\nIIIII\n", 2, "5 of 5 letters are neither bases nor IUPAC codes"),
-        (FASTQ, "\r@x\nACGT\n+\nIIII\n", 1, "carriage return without line feed"),
-        (FASTA, ">x\nACGT\nAC1T\n", 3, "'1' is not a sequence character (record 'x')"),
-        (FASTA, ">x\nAC>T\n", 2, "'>' is not a sequence character (record 'x')"),
-        (FASTA, " >x\nACGT\n", 1, "'>' is not a sequence character (record 'r99>@')"),
-        (FASTA, ">x\n;AC\nACGT\n", 2, "';' is not a sequence character (record 'x')"),
-        (FASTA, ">x\n\n@x\nAC\n+\n", 3, "a line of bases begins with '@' (FASTA and FASTQ mixed?)"),
-        (FASTA, ">x\nACGTEF\nILP\n", 2, "5 of 9 letters are neither bases nor IUPAC codes"),
-        (FASTA, ">x\nACGT\r>y\nAC\n", 2, "carriage return without line feed"),
-        (FASTA, ">x\rACGT\n", 1, "carriage return without line feed"),
-    ],
-)
 @pytest.mark.parametrize("count", [100, 0])
-def test_faults_in_later_pieces_are_told_as_ever(
-    tmp_path, threads, parts, kind, odd, line, message, count
-):
+def test_faults_in_later_pieces_are_told_as_ever(tmp_path, threads, parts, kind, count):
     before = kind.usual_text(100)
     path = tmp_path / "r"
-    path.write_text(before + odd + kind.usual_text(count, seed=2), newline="")
+    path.write_text(before + kind.fault + kind.usual_text(count, seed=2), newline="")
     found = read(path, threads)
     assert found == read(path, None)
-    assert isinstance(found, str)
-    assert found.startswith(f"{path}:{before.count(chr(10)) + line}: {message}")
+    line = before.count("\n") + kind.fault.count("\n")
+    assert isinstance(found, str) and found.startswith(f"{path}:{line}: ")
     assert len(before) - 3 * PIECE < parts.rest <= len(before)
 
 
@@ -103,10 +96,8 @@ def test_a_long_genome_among_reads_is_read_by_one_parser(tmp_path, threads, part
 @pytest.mark.parametrize("length", [100, 150, 2000])
 def test_reads_may_be_longer_than_a_piece(tmp_path, threads, parts, kind, length):
     path = tmp_path / "r"
-    long = kind.record("long", "ACGTTGCAAC" * (length // 10))
-    path.write_text(
-        kind.usual_text(20) + long + kind.usual_text(20) + 2 * long + kind.usual_text(20)
-    )
+    long, usual = kind.record("long", "ACGTTGCAAC" * (length // 10)), kind.usual_text(20)
+    path.write_text(usual + long + usual + 2 * long + usual)
     assert read(path, threads) == read(path, None)
     # In a window there is no beginning of a record that is much longer.
     assert (parts.rest == path.stat().st_size) == (length < 200)
@@ -114,11 +105,8 @@ def test_reads_may_be_longer_than_a_piece(tmp_path, threads, parts, kind, length
 
 def test_short_reads_and_long_names_do_not_make_large_blocks(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
-    text = (
-        kind.record("r", "ACGT" * 10) * 3
-        + kind.record("r", "A") * 600
-        + kind.record("n" * 200, "AC") * 50
-    )
+    long, short = kind.record("r", "ACGT" * 10), kind.record("r", "A")
+    text = long * 3 + short * 600 + kind.record("n" * 200, "AC") * 50
     path.write_text(text)
     with query_reader([str(path)], 80, 4096, threads=threads) as reader:
         blocks = list(reader)
@@ -275,7 +263,7 @@ odd_fasta = st.sampled_from(
 )
 texts = st.one_of(
     st.lists(st.one_of(records, records, records, odd), min_size=1, max_size=14).map(
-        lambda parts, first=first: first + "".join(parts)  # type: ignore[misc]
+        lambda parts, first=first: first + "".join(parts)
     )
     for first, records, odd in (
         ("@first\nACGT\n+\nIIII\n", fastq_records, odd_fastq),
@@ -307,3 +295,172 @@ def test_pieces_give_what_the_whole_text_gives(
     monkeypatch.setattr(parallel_records, "PIECE_BYTES", piece)
     found = read(path, threads, block, chunk, any_letters)
     assert found == read(path, None, block, chunk, any_letters)
+
+
+def blocks_and_copies(reader):
+    for block in reader:
+        arrays = block.padded_codes, block.offsets, block.names, block.name_offsets
+        yield block, QueryBlock(block.index, *(array.copy() for array in arrays))
+
+
+def test_blocks_stay_as_they_are_while_others_are_read(tmp_path, threads, parts, kind):
+    path = tmp_path / "r"
+    path.write_text(kind.usual_text(500))
+    with query_reader([str(path)], BLOCK, 100, threads=threads) as reader:
+        pairs = [pair for pair in blocks_and_copies(reader) if pair[0].index % 7 == 0]
+    for block, copy in pairs:
+        assert pairs_of([block]) == pairs_of([copy])
+        assert np.array_equal(block.padded_codes, copy.padded_codes)
+
+
+def test_progress_reaches_the_total(tmp_path, threads, parts, kind):
+    path = tmp_path / "r"
+    path.write_text(kind.usual_text(500))
+    with query_reader([str(path)] * 2, BLOCK, 100, threads=threads) as reader:
+        progress = [reader.bytes_read for _ in reader]
+    assert progress == sorted(progress) and len(set(progress)) > 100
+    assert progress[-1] == reader.bytes_read == reader.bytes_total
+
+
+def test_a_reader_can_be_closed_at_any_time(tmp_path, threads, parts, kind):
+    path = tmp_path / "r"
+    path.write_text(kind.usual_text(500) + kind.fault + kind.usual_text(20))
+    for count in (0, 1, 2, 50, 200):
+        before = len(os.listdir("/proc/self/fd"))
+        with query_reader([str(path)], BLOCK, threads=threads) as reader:
+            for _ in range(count):
+                next(reader)
+        assert list(reader) == []
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+def change_after_the_first_block(path, threads, change):
+    try:
+        with query_reader([str(path)], BLOCK, CHUNK, threads=threads) as reader:
+            first = next(reader)
+            change()
+            return pairs_of([first, *reader])
+    except InputError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("size", [3000, 3007, 3020])
+def test_a_file_may_shrink(tmp_path, threads, parts, kind, size):
+    path = tmp_path / "r"
+    path.write_text(kind.usual_text(500))
+    found = change_after_the_first_block(path, threads, lambda: os.truncate(path, size))
+    assert path.stat().st_size == size
+    assert found == read(path, None)
+
+
+def test_a_file_may_grow(tmp_path, threads, parts, kind):
+    path = tmp_path / "r"
+    path.write_text(kind.usual_text(100))
+
+    def grow():
+        with path.open("a") as file:
+            file.write(kind.usual_text(100, seed=2))
+
+    found = change_after_the_first_block(path, threads, grow)
+    assert found == read(path, None)
+
+
+def test_a_disk_that_fails_is_told_after_the_records_before(
+    tmp_path, threads, parts, kind, monkeypatch
+):
+    path = tmp_path / "r"
+    text = kind.usual_text(500)
+    path.write_text(text)
+
+    def fail(function):
+        def checked(number, what, at):
+            if at > 5000:
+                raise OSError(errno.EIO, "wrong")
+            return function(number, what, at)
+
+        return checked
+
+    monkeypatch.setattr(os, "pread", fail(os.pread))
+    monkeypatch.setattr(os, "preadv", fail(os.preadv))
+    count = 0
+    with (
+        pytest.raises(InputError) as caught,
+        query_reader([str(path)], BLOCK, CHUNK, threads=threads) as reader,
+    ):
+        for block in reader:
+            count += block.base_count
+    assert str(caught.value) == f"{path}: input/output error"
+    assert 4000 < parts.rest <= 5000
+    assert 1000 < count < 3500
+
+
+def test_other_files_take_the_usual_way(tmp_path, monkeypatch, threads, kind):
+    text = kind.usual_text(5)
+    plain, small, packed = (tmp_path / name for name in ("plain", "small", "packed.gz"))
+    plain.write_text(text)
+    small.write_text(kind.usual_text(4))
+    packed.write_bytes(gzip.compress(text.encode(), 0))
+    monkeypatch.setattr(parallel_records, "LEAST_BYTES", len(text))
+    monkeypatch.setattr(parallel_records, "ParallelRecordReader", pytest.fail)
+    for path in (small, packed):
+        assert read(path, threads) == read(path, None)
+    with ReadingThreads(2) as two:
+        assert read(plain, two) == read(plain, None)
+    with plain.open("rb") as file:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
+        with query_reader(["-"], BLOCK, threads=threads) as reader:
+            assert pairs_of(reader) == read(plain, None)
+    monkeypatch.setattr(parallel_records, "MOST_BLOCK_BASES", BLOCK - 1)
+    assert read(plain, threads) == read(plain, None)
+
+
+def address(arrays):
+    return arrays.offsets.__array_interface__["data"][0]
+
+
+def test_arrays_become_longer_and_keep_their_content():
+    arrays = BlockArrays(10, 2, 5)
+    arrays.padded[:10] = 3
+    arrays.offsets[:] = 7
+    arrays.make_room(1000, 50, 200)
+    assert arrays.padded.size >= MARGIN + 1000 + STEP and arrays.names.size >= 200 + STEP
+    assert arrays.offsets.size >= 51 and arrays.name_offsets.size >= 51
+    assert (arrays.padded[:10] == 3).all() and (arrays.offsets[:3] == 7).all()
+    arrays.give_back(10, 2, 5)
+    assert arrays.padded.size == 10 + 2 * MARGIN
+    assert arrays.names.size == 5 and arrays.offsets.size == 3
+    assert (arrays.padded[:10] == 3).all()
+
+
+def test_recycled_arrays_have_the_room_that_was_asked_for():
+    memory = RecycledMemory(100, 10, 30)
+    arrays = memory.new_arrays()
+    arrays.make_room(100, 10, 30)
+    for too_much in ((101, 10, 30), (100, 11, 30), (100, 10, 31)):
+        with pytest.raises(NoRoomError):
+            arrays.make_room(*too_much)
+    arrays.give_back(1, 1, 1)
+    arrays.make_room(100, 10, 30)
+    parts = (arrays.padded, arrays.offsets, arrays.names, arrays.name_offsets)
+    for number, part in enumerate(parts):
+        part[:] = number
+    assert all((part == number).all() for number, part in enumerate(parts))
+    assert arrays.offsets.dtype == arrays.name_offsets.dtype == np.int64
+
+
+def test_memory_is_used_again_as_soon_as_no_view_is_left():
+    memory = RecycledMemory(100, 10, 30)
+    gc.disable()
+    try:
+        arrays = memory.new_arrays()
+        place = address(arrays)
+        view = arrays.padded[3:9][1:2].view(np.int8)
+        del arrays
+        other = memory.new_arrays()
+        assert address(other) != place
+        del view
+        again = memory.new_arrays()
+        assert address(again) == place
+        assert address(memory.new_arrays()) != place
+    finally:
+        gc.enable()
