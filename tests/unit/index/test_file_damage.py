@@ -176,22 +176,19 @@ def test_a_header_that_makes_no_sense_is_refused(text, tmp_path):
     assert message.startswith("the header of the index makes no sense (not a header: ")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"dtype": "<f8"},
-        {"dtype": "|O"},
-        {"offset": ALIGNMENT},
-        {"offset": 2 * ALIGNMENT + 4},
-        {"offset": 3 * ALIGNMENT},
-        {"count": 26},
-        {"count": 1 << 62},
-    ],
-)
-def test_sections_stay_inside_their_part_of_the_file(changes, tmp_path):
-    sections = (HEADER.sections[0], replace(HEADER.sections[1], **changes))
-    message = refused(file_of(replace(HEADER, sections=sections), tmp_path))
-    assert message.startswith("the header of the index makes no sense (")
+ODD_SECTIONS = {
+    "dtype": ("<f8", "|O"),
+    "offset": (ALIGNMENT, 2 * ALIGNMENT + 4, 3 * ALIGNMENT),
+    "count": (26, 1 << 62),
+}
+
+
+@pytest.mark.parametrize("name", ODD_SECTIONS)
+def test_sections_stay_inside_their_part_of_the_file(name, tmp_path):
+    for value in ODD_SECTIONS[name]:
+        header = with_section("0.nodes", **{name: value})(HEADER)
+        message = refused(file_of(header, tmp_path))
+        assert message.startswith("the header of the index makes no sense (")
 
 
 @pytest.mark.parametrize("told", [SAMPLED_PAGES, TREE_PAGES, WIDE_PAGES])
@@ -274,14 +271,10 @@ OF_BOTH = [
 OF_TABLES = [
     without("1.positions"),
     without("0.offsets"),
-    with_fields(kmer_length=2),
-    with_fields(kmer_length=0),
-    with_fields(kmer_length=16),
-    with_fields(reference_step=0),
-    with_fields(reference_step=(1 << 20) + 1),
+    *(with_fields(kmer_length=length) for length in (0, 2, 16)),
+    *(with_fields(reference_step=step) for step in (0, (1 << 20) + 1)),
     with_fields(reference_step=31, is_picked=True),
-    with_section("1.positions", count=5),
-    with_section("0.offsets", count=5),
+    *(with_section(name, count=5) for name in ("1.positions", "0.offsets")),
 ]
 OF_TREES = [
     without("1.nodes"),
@@ -291,12 +284,9 @@ OF_TREES = [
     with_fields(search_length=0),
     with_fields(policy="x"),
     with_fields(address_bits=32),
-    with_page(1, node_count=3),
-    with_page(1, node_count=1 << 40),
+    *(with_page(1, node_count=count) for count in (3, 1 << 40)),
     with_page(1, leaf_count=1 << 40),
-    with_section("1.nodes", count=16),
-    with_section("1.children", count=16),
-    with_section("1.reference", count=16),
+    *(with_section(f"1.{name}", count=16) for name in ("nodes", "children", "reference")),
 ]
 
 
@@ -459,9 +449,6 @@ def test_the_command_tells_of_both(tmp_path, capfd):
     path = rewritten(index.path, with_fields(reference_step=index.header.reference_step + 1))
     told = f"mummergpu: error: {path}: the index is damaged: its page 0 is of another reference, "
     told += "or of another step\n"
-    for words in (
-        ["index", "--check", path],
-        ["-C", "-q", "--verify", path, f"{tmp_path}/made.fa"],
-    ):
-        assert main(words) == 1
+    for words in (f"index --check {path}", f"-C -q --verify {path} {tmp_path}/made.fa"):
+        assert main(words.split()) == 1
         assert capfd.readouterr().err == told

@@ -28,6 +28,7 @@ from mummergpu.sequence.picked_kmers import MAX_BASES, mark_picked, picked_kmer
 
 ANY = 1 << 40
 
+
 # The first example compiles.
 EXAMPLES = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -171,18 +172,12 @@ def test_a_match_is_followed_to_the_first_difference(data):
     for _ in range(2):
         before = some.choices(range(4), k=data.draw(st.integers(0, 40)))
         rest = data.draw(st.lists(st.integers(0, 4), max_size=40))
-        texts.append((len(before), np.array([*before, *shared, *rest], dtype=np.uint8)))
-    (start, codes), (reference_start, reference) = texts
+        texts.append((len(before), codes_of([*before, *shared, *rest])))
+    (start, codes), (other_start, other) = texts
     known = data.draw(st.integers(0, common))
     end = data.draw(st.integers(start + known, codes.size))
-    expected = known
-    while (
-        start + expected < end
-        and reference_start + expected < reference.size
-        and codes[start + expected] == reference[reference_start + expected] != BREAK
-    ):
-        expected += 1
-    assert extend_match(reference, codes, start, end, reference_start, known) == expected
+    expected = known + count_ahead(codes[:end], start + known, other, other_start + known, ANY)
+    assert extend_match(other, codes, start, end, other_start, known) == expected
 
 
 def turned(codes):
@@ -265,34 +260,28 @@ def test_no_window_has_no_minimizer():
 @given(data=st.data())
 def test_contexts_tell_how_far_the_sides_agree(data):
     """Of two k-mers, each on either strand."""
-    length = 5
+    length, where = 5, MARGIN + 9
     kmer = data.draw(st.lists(st.integers(0, 3), min_size=length, max_size=length))
     texts, contexts = [], []
     for _ in range(2):
         sides = st.lists(st.integers(0, data.draw(st.integers(0, BREAK))), min_size=9, max_size=9)
         texts.append(data.draw(sides) + kmer + data.draw(sides))
-    is_lower = rank_of(kmer) == (rank_of(kmer)[0], False)
+    is_lower = not rank_of(kmer)[1]
     for text in texts:
         shown = turned(text) if data.draw(st.booleans()) else text
         is_turned = (shown is text) != is_lower
-        contexts.append(int(context_at_of(shown, length, is_turned)))
+        contexts.append(int(context_at(with_margins(codes_of(shown)), where, length, is_turned)))
         near = text[9 - CONTEXT_BASES : 9 + length + CONTEXT_BASES]
         assert (contexts[-1] >> 32 == 1) == (BREAK in near)
     if any(context & int(BROKEN) for context in contexts):
         return
     one, other = (with_margins(codes_of(text)) for text in texts)
-    where = MARGIN + 9
     sides = (
         extend_left(one, where, other, where, CONTEXT_BASES),
         extend_right(one, where + length, other, where + length, CONTEXT_BASES),
     )
     told = equal_sides(np.uint64(contexts[0] ^ contexts[1] | 0b101 << 33))
     assert tuple(told) == (sides if is_lower else sides[::-1])
-
-
-def context_at_of(codes, kmer_length, is_turned):
-    """The context of the k-mer behind nine bases."""
-    return context_at(with_margins(codes_of(codes)), MARGIN + 9, kmer_length, is_turned)
 
 
 SAMPLINGS = [(14, 7), (13, 8), (6, 4), (3, 2), (6, 15), (3, 5), (15, 18), (1, 3), (5, 1)]

@@ -42,9 +42,14 @@ from mummergpu.sequence.codes import BREAK
 
 TEXT = "ACGTACGGANACGTNNACGTAAAAACNACGTA"
 TWO_DIMENSIONAL = replace(WIDE_IN_STRIPS, merged_tree=False, node_reordering=True, wide=False)
+IN_STRIPS = [
+    layout
+    for layout in LAYOUTS + WIDE_LAYOUTS
+    if layout.two_dimensional_tree or layout.two_dimensional_reference
+]
 
 
-@pytest.mark.parametrize("layout", layouts_to_try(LAYOUTS + WIDE_LAYOUTS))
+@pytest.mark.parametrize("layout", layouts_to_try(IN_STRIPS))
 def test_a_tree_of_several_strips_in_each_layout(layout):
     codes = np.random.default_rng(5).integers(0, 4, 350_001).astype(np.uint8)
     codes[::5_000] = BREAK

@@ -179,15 +179,10 @@ def test_a_reader_that_is_closed_gives_no_more(tmp_path):
 QUERIES = [("one", "ACGT"), ("", "N"), ("two", ""), ("three", "GGATTACA"), ("four", "T")]
 
 
-def made():
-    block = block_in_memory(QUERIES)
-    assert block is not None
-    return block
-
-
 @each("ends", [(2,), (0, 1), (1, 1, 3, 5), (1, 2, 3, 4)])
 def test_parts_become_the_whole(ends):
-    whole = made()
+    whole = block_in_memory(QUERIES)
+    assert join_query_blocks([whole]) is whole
     parts = [whole.part(first, end) for first, end in pairwise([0, *ends, 5])]
     joined = join_query_blocks(parts)
     for name in ("codes", "offsets", "names", "name_offsets"):
@@ -195,14 +190,9 @@ def test_parts_become_the_whole(ends):
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected), name
     assert (joined.query_count, joined.base_count) == (5, 14)
-    assert join_query_blocks([whole]) is whole
-
-
-def test_margins_are_those_of_a_block():
-    joined = join_query_blocks([made(), made()])
-    assert joined.query_count == 10 and joined.padded_codes.size == joined.base_count + 2 * MARGIN
-    assert (joined.padded_codes[:MARGIN] == BREAK).all()
-    assert (joined.padded_codes[-MARGIN:] == BREAK).all()
+    assert joined.padded_codes.size == joined.base_count + 2 * MARGIN
+    margins = joined.padded_codes[:MARGIN], joined.padded_codes[-MARGIN:]
+    assert all((margin == BREAK).all() for margin in margins)
 
 
 READS = [b"ACGT" * (1 + number % 5) for number in range(200)]

@@ -121,7 +121,9 @@ READ = st.tuples(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(READ, min_size=1, max_size=12),
     st.sampled_from([2, 3, 13, 31, 33, 1 << 20]),
@@ -224,23 +226,9 @@ def test_mates_from_two_pipes(some_pairs, tmp_path, two_threads):
 
 
 def test_names_of_single_reads(tmp_path):
-    names = b"a/1 bc d/2 e/3 /f g/12 a/1 /1 1 / x/1 h/1/2 i//1".split()
+    names = b"a/1 bc d/2 e/3 /f g/12 a/1 /1 1 / x/1 h/1/2 i//1".split(b" ")
+    expected = b"a bc d e/3 /f g/12 a  1 / x h/1 i/".split(b" ")
     path = written(tmp_path, "r.fq", fastq([(name, b"A", b"!") for name in names]))
-    expected = [
-        b"a",
-        b"bc",
-        b"d",
-        b"e/3",
-        b"/f",
-        b"g/12",
-        b"a",
-        b"",
-        b"1",
-        b"/",
-        b"x",
-        b"h/1",
-        b"i/",
-    ]
     for block_size in (1, 3, 100):
         assert [read[0] for read in reads_of(read_blocks([ReadFile(path)], block_size))] == expected
 
@@ -260,8 +248,6 @@ def test_no_reads(tmp_path):
         (block,) = reader
     assert block.file_number == 2
     assert warned == [f"{path}: no reads" for path in (empty, too, empty)]
-    with pytest.raises(InputError, match="no mate"):
-        read_blocks([MateFiles(some, empty)])
     rules = QueryRules(no_empty=True)
     with pytest.raises(InputError), read_reader([ReadFile(empty)], 1, rules=rules) as reader:
         next(reader)
@@ -356,14 +342,7 @@ def blocks(source, size):
 
 def joined(found):
     """What all blocks have together, however they are cut."""
-    return [
-        b"".join(block.codes.tobytes() for block in found),
-        b"".join(block.base_qualities.tobytes() for block in found),
-        b"".join(block.names.tobytes() for block in found),
-        np.concatenate([np.empty(0), *(np.diff(block.offsets) for block in found)]).tolist(),
-        np.concatenate([np.empty(0), *(np.diff(block.name_offsets) for block in found)]).tolist(),
-        {block.paired for block in found},
-    ]
+    return reads_of(found), {block.paired for block in found}
 
 
 def write_records(path, records):
@@ -371,7 +350,7 @@ def write_records(path, records):
     return str(path)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(records=st.lists(reads_with_text(), min_size=1, max_size=12), size=st.integers(1, 90))
 def test_single_reads_in_memory(records, size, tmp_path_factory):
     path = write_records(tmp_path_factory.mktemp("reads") / "r.fq", records)
@@ -385,7 +364,7 @@ def test_single_reads_in_memory(records, size, tmp_path_factory):
         assert joined(blocks(ReadsInMemory(given_reads), size)) == expected
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(records=st.lists(reads_with_text(), min_size=1, max_size=12), size=st.integers(1, 90))
 def test_pairs_in_memory(records, size, tmp_path_factory):
     folder = tmp_path_factory.mktemp("reads")

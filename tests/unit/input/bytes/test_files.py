@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.containers import bgzf, bgzf_blocks, cram_borders, write_alignments
-from helpers.naive import Pairs, pairs_of
+from helpers.naive import pairs_of
 
 from mummergpu.errors import InputError
 from mummergpu.input.blocks.reader import query_reader
@@ -277,7 +277,7 @@ def test_a_part_of_a_file_is_read(has_preadv, tmp_path, monkeypatch):
 
 BASES = "".join(random.Random(1).choices("ACGT", k=500))
 COUNT = 24
-READS: Pairs = [(b"r%d" % n, BASES[7 * n : 7 * n + 30].encode()) for n in range(COUNT)]
+READS = [(b"r%d" % n, BASES[7 * n : 7 * n + 30].encode()) for n in range(COUNT)]
 FASTA = b"".join(b">%s\n%s\n" % read for read in READS)
 FASTQ = b"".join(b"@%s\n%s\n+\n%s\n" % (name, bases, b"I" * 30) for name, bases in READS)
 SAM = b"@SQ\tSN:c1\tLN:500\n" + b"".join(

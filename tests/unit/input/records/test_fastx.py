@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.loops import each
-from helpers.naive import Pairs, fold, pairs_of
+from helpers.naive import fold, pairs_of
 from helpers.parsed_text import reader_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +19,6 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.records import byte_runs, comments, parser_state
-from mummergpu.input.records import byte_runs as spans
 from mummergpu.input.records.record_arrays import (
     CHUNK_SIZE,
     NO_SPANS,
@@ -51,16 +50,16 @@ def parse(text, is_fastq, chunk_size=CHUNK_SIZE, limits=UNLIMITED_BLOCK, any_let
 @jit
 def run_ends(text, codes, names, qualities):
     return (
-        spans.encode_letters(text, 0, codes, 0)[0],
-        spans.copy_name(text, 0, names, 0),
-        spans.skip_quality(text, 0),
-        spans.copy_quality(text, 0, qualities, 0),
-        spans.skip_text(text, 0),
+        byte_runs.encode_letters(text, 0, codes, 0)[0],
+        byte_runs.copy_name(text, 0, names, 0),
+        byte_runs.skip_quality(text, 0),
+        byte_runs.copy_quality(text, 0, qualities, 0),
+        byte_runs.skip_text(text, 0),
     )
 
 
 def ends_of_runs(text):
-    padded = np.frombuffer(text + b"\n" * (spans.STEP + 1), dtype=np.uint8).copy()
+    padded = np.frombuffer(text + b"\n" * (byte_runs.STEP + 1), dtype=np.uint8).copy()
     codes, names, qualities = (np.empty_like(padded) for _ in range(3))
     ends = run_ends(padded, codes, names, qualities)
     assert bytes(np.frombuffer(b"ACGTN", np.uint8)[codes[: ends[0]]]) == fold(text[: ends[0]])
@@ -79,7 +78,7 @@ def test_every_byte_ends_the_runs_that_it_should(byte):
         assert ends_of_runs(text) == stops
 
 
-FASTA: dict[bytes, Pairs] = {
+FASTA = {
     b">a\nACGT\n": [(b"a", b"ACGT")],
     b">a\nACGT": [(b"a", b"ACGT")],
     b">a\r\nAC\r\nGT\r\n": [(b"a", b"ACGT")],
@@ -98,7 +97,7 @@ FASTA: dict[bytes, Pairs] = {
         (b"b", b""),
     ],
 }
-FASTQ: dict[bytes, Pairs] = {
+FASTQ = {
     # What follows '+' is of no account: fastq-dump and fastp write other names there.
     b"@a:UMI x\nACGT\n+a x\nIIII\n@b\nA\n+b length=1\nI\n": [(b"a:UMI", b"ACGT"), (b"b", b"A")],
     b"@a\nAC\n+b\n+I\n@c\nA\n+@d\r\n@\n": [(b"a", b"AC"), (b"c", b"A")],
