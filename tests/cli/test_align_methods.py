@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.alignment_tools import samtools
 from helpers.genomes import changed
 from helpers.sequences import random_bases, reverse_complement
 from helpers.whole_alignments import whole_alignment
@@ -73,36 +72,6 @@ def test_each_query_is_aligned_with_each_record(capfd, files, method):
         found = next(int(field[5:]) for field in row if field.startswith("AS:i:"))
         # Gaps of one kind that meet when they go to the left become one, which scores more.
         assert found >= score
-
-
-def test_the_bytes_depend_on_the_input_only(capfd, files):
-    expected = run(capfd, "--method", "wavefront", "r.fa", "q.fa", "-t", "1")
-    for words in (["-t", "3"], ["--block-size", "100"]):
-        for method in ("wavefront", "streaming"):
-            assert run(capfd, "--method", method, "r.fa", "q.fa", *words) == expected
-    assert main(["index", "-q", "r.fa", "-l", "20", "-o", "r.mgi"]) == 0
-    indexed = run(capfd, "--method", "streaming", "r.mgi", "q.fa")
-    assert indexed.splitlines()[1:] == expected.splitlines()[1:]
-    forward = run(capfd, "--method", "streaming", "-f", "r.fa", "q.fa", "--format", "paf")
-    assert {line.split("\t")[4] for line in forward.splitlines()} == {"+"}
-
-
-def test_all_formats_take_it(capfd, files):
-    words = ["--method", "wavefront", "r.fa", "q.fa", "--min-identity", "50"]
-    run(capfd, *words, "-o", "x.bam", "-o", "x.vcf")
-    assert samtools("quickcheck", Path("x.bam")) == b""
-    assert samtools("view", "-c", Path("x.bam")).strip() == b"2"
-    assert (
-        Path("x.vcf").read_text().count("\tQNAME") + Path("x.vcf").read_text().count("QNAME=") > 100
-    )
-    best = run(capfd, "--method", "wavefront", "--one-to-one", "r.fa", "q.fa", "--format", "paf")
-    assert {line.split("\t")[0] for line in best.splitlines()} >= {"q0", "q1"}
-
-
-@pytest.mark.parametrize("option", [["-l", "30"], ["-maxmatch"], ["-c", "1"], ["--breaklen", "9"]])
-def test_options_about_matches_are_refused(capfd, files, option):
-    error = run(capfd, "--method", "streaming", "r.fa", "q.fa", *option, code=2)
-    assert "the method 'streaming' aligns whole sequences" in error
 
 
 def test_sequences_that_are_too_long_are_refused(capfd, tmp_path, monkeypatch):

@@ -145,11 +145,6 @@ def test_an_unknown_instruction_fails(instruction, monkeypatch, capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_an_unknown_shell_is_wrong_usage(capfd):
-    assert main(["completion", "csh"]) == 2
-    assert "'csh' is not one of" in capfd.readouterr().err
-
-
 def in_shell(shell, script):
     program = shutil.which(shell)
     if program is None:

@@ -191,10 +191,3 @@ def test_a_broken_library_is_a_line_and_exit_code_1(library, tmp_path):
     lines = done.stdout.splitlines()
     assert row(lines, library).endswith("cannot be imported: it is broken")
     assert row(lines, "backend") == f"none works; pip install --force-reinstall {library}"
-
-
-def test_it_is_a_command_of_its_own(capfd):
-    assert main(["doctor", "--help"]) == 0
-    assert "what is missing" in capfd.readouterr().out
-    assert main(["doctor", "now"]) == 2
-    assert "unexpected extra argument" in capfd.readouterr().err

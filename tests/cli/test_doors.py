@@ -333,20 +333,6 @@ def test_matches_are_those_by_definition_in_every_format(case, folder, tmp_path,
     ]
 
 
-@pytest.mark.parametrize("verb", ["match", "map", "align"])
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("-o x.sam -o y.sam --format sam", "--format is for one -o"),
-        ("-o x.sam -o x.sam", "--output, number 2"),
-    ],
-)
-def test_outputs_that_exclude_each_other(verb, words, message, folder, capfd):
-    files = [str(folder / name) for name in ("r.fa", "q.fa")]
-    assert main([verb, *files, "--backend", "cpu", *words.split()]) == 2
-    assert message in capfd.readouterr().err
-
-
 def test_every_format_is_in_the_table():
     assert {
         "txt" if name == "mummer" else "html" if name == "plot" else name for name in FORMATS

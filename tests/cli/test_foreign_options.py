@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from helpers.alignment_tools import samtools
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
@@ -253,32 +252,6 @@ def test_minimap2_writes_the_same_tags(capfd):
     assert alike >= 400
 
 
-@pytest.mark.parametrize(
-    ("ending", "words"),
-    [
-        ("bam", "-M -Y --eqx --tags cs,de,tp --no-unal"),
-        ("bam", "-h 3 --eqx --sort --mark-duplicates"),
-        ("bam", "-M -a"),
-        ("cram", "-M -Y --tags cs,de,tp --no-unal -h 3"),
-    ],
-)
-def test_binary_formats_tell_the_same(ending, words, capfd, tmp_path):
-    expected = rows_of(mapped(words.partition(" --sort")[0], capfd))
-    path = tmp_path / f"x.{ending}"
-    mapped(f"{words} -o {path}", capfd)
-    reference = ["--reference", "g.fa"] if ending == "cram" else []
-    found = rows_of(samtools("view", *reference, path).decode())
-    if "--sort" in words:
-        duplicate = 1024
-        found = [row._replace(flag=row.flag & ~duplicate) for row in found]
-        for rows in (expected, found):
-            rows.sort(key=lambda row: (row.name, row.flag, row.position))
-    for row, other in zip(expected, found, strict=True):
-        assert row._replace(tags={}) == other._replace(tags={})
-        assert {**row.tags, "de": ""} == {**other.tags, "de": ""}
-        assert float(row.tags.get("de", 0)) == pytest.approx(float(other.tags.get("de", 0)))
-
-
 def test_paf_has_the_tags(capfd):
     expected = [row for row in rows_of(mapped("--tags cs,de", capfd)) if not row.flag & UNMAPPED]
     lines = mapped("-x sr --tags cs,de --eqx", capfd).splitlines()
@@ -361,35 +334,6 @@ def test_levels_of_messages(capfd, tmp_path):
 def test_help_is_help(words, capfd):
     assert main(["map", *words.split()]) == 0
     assert capfd.readouterr().out.startswith("Usage: mummergpu map")
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("-S", "No such option '-S'"),
-        ("-5SP", "No such option '-5SP'"),
-        ("-y 20", "3 files are no pairs"),
-        ("-w 100", "No such option '-w'"),
-        ("-x map-ont", "'map-ont' is not 'sr'"),
-        ("-L 5,7", "--clipping: '5,7': both ends of a read have one penalty"),
-        ("--cs=long", "Option '--cs' does not take a value"),
-        ("--tags cs,ms", "--tags: 'ms' is none of 'tp', 'de', 'cs'"),
-        (r"-H '@RG\tID:x'", "--header: '@RG': -R names read groups"),
-        (r"-H '@PG\tID:mummergpu'", "--header: the ID mummergpu of @PG is that of this run"),
-        ("-H nothing.txt", "--header: 'nothing.txt' is neither a line nor a file"),
-        ("-H @CO", "--header: '@CO' is no line of a header"),
-        ("--rg-id x", "--rg-id was removed: write -R"),
-        ("--secondary=yes", "'yes' is not 'no'"),
-        ("--eqx=1", "--eqx"),
-        ("--eqx --format cram", "--eqx: CRAM has no operations = and X"),
-    ],
-)
-def test_what_is_refused_is_named(words, told, capfd, tmp_path):
-    path = tmp_path / "x.bam"
-    assert main(["map", "g.fa", "1.fq", "2.fq", *shlex.split(words), "-o", str(path)]) == 2
-    captured = capfd.readouterr()
-    assert told in captured.err and captured.err.count("\n") == 1 and not captured.out
-    assert not path.exists()
 
 
 def test_alternative_contigs_are_refused_unless_all_are_alike(usual, capfd, tmp_path):

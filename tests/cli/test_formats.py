@@ -94,35 +94,6 @@ def mummer_matches(words="-b"):
     return matches
 
 
-def paf_matches(path):
-    records, queries = lengths_of("r.fa"), lengths_of("q.fa")
-    matches = []
-    for line in Path(path).read_text().splitlines():
-        fields = line.split("\t")
-        one = Match(fields[0], int(fields[2]), fields[4], fields[5], int(fields[7]), int(fields[9]))
-        matches.append(one)
-        assert (int(fields[3]), int(fields[8])) == one.ends
-        assert int(fields[1]) == queries[one.query] and int(fields[6]) == records[one.record]
-        assert fields[10:] == [str(one.length), "255", f"cg:Z:{one.length}="]
-    return matches
-
-
-def bed_fields(path):
-    return [line.split("\t") for line in Path(path).read_text().splitlines()]
-
-
-def test_bedtools_finds_the_bases_of_bed(bedtools_binary):
-    assert run("-b -o x.bed") == 0
-    words = [bedtools_binary, "getfasta", "-fi", "r.fa", "-bed", "x.bed", "-s", "-tab"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    with pysam.FastxFile("q.fa") as file:
-        queries = {one.name: (one.sequence or "").upper() for one in file}
-    found = [line.split("\t")[1] for line in done.stdout.splitlines()]
-    names = [fields[3] for fields in bed_fields("x.bed")]
-    assert len(found) == len(names) > 300
-    assert all(bases in queries[name] for bases, name in zip(found, names, strict=True))
-
-
 def alignment_of(row):
     assert row.cigartuples is not None
     clips = [0, 0]
@@ -146,8 +117,9 @@ def rows_of(path):
         return list(file)
 
 
-def test_samtools_finds_nothing_wrong_with_sam(samtools_binary):
-    assert run(r"-b -o x.sam --read-group @RG\tID:g1\tSM:s1") == 0
+@pytest.mark.parametrize("words", ["", "--primary-only", "--secondary-seq"])
+def test_samtools_finds_nothing_wrong_with_sam(words, samtools_binary):
+    assert run(rf"-b -o x.sam --read-group @RG\tID:g1\tSM:s1 {words}") == 0
     subprocess.run([samtools_binary, "quickcheck", "-v", "x.sam"], check=True)
     done = subprocess.run(
         [samtools_binary, "calmd", "x.sam", "r.fa"], capture_output=True, text=True, check=True
@@ -185,33 +157,6 @@ def test_some_hits(words, most):
         assert set(map(alignment_of, of_query)) == set(longest)
         assert sum(not row.is_secondary for row in of_query) == 1
     assert {row.query_name for row in rows} == {one.query for one in expected}
-
-
-def test_several_formats_at_once(capfdbinary):
-    assert run("-b -o x.paf -o x.bed -o x.txt -o x.sam -mum") == 0
-    assert capfdbinary.readouterr().out == b""
-    matches = paf_matches("x.paf")
-    assert [fields[3] for fields in bed_fields("x.bed")] == [one.query for one in matches]
-    mapped = [row for row in rows_of("x.sam") if not row.is_unmapped]
-    assert list(map(alignment_of, mapped)) == matches
-    assert run("-b -mum") == 0
-    assert capfdbinary.readouterr().out == Path("x.txt").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--primary-only", "--primary-only is for SAM and BAM, and no output is one of them"),
-        ("--max-hits 3 -o x.paf", "--max-hits is for SAM and BAM"),
-        (r"--read-group @RG\tID:x -o x.bed", "--read-group is for SAM and BAM"),
-        ("--read-group x -o x.sam", "--read-group: 'x' does not begin with '@RG'"),
-        ("--max-hits 0 -o x.sam", "'0' is not a positive integer"),
-        ("--max-hits 2 --primary-only -o x.sam", "--primary-only and --max-hits exclude each"),
-    ],
-)
-def test_wrong_usage(words, message, capsys):
-    assert run(words) == 2
-    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

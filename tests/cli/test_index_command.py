@@ -103,29 +103,6 @@ def test_options_may_say_what_the_index_has(words, capfd):
     assert output_of(f"-C -q {words} q.fa", capfd) == output_of("-C -q r.fa q.fa", capfd)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--search tree kmer.mgi", "--search: the index 'kmer.mgi' is for 'kmer'"),
-        ("--search kmer tree.mgi", "--search: the index 'tree.mgi' is for 'tree'"),
-        ("--policy m kmer.mgi", "--policy: applies only to trees, and 'kmer.mgi' has"),
-        ("--no-merged-tree kmer.mgi", "--merged-tree: applies only to trees, and"),
-        ("--address-bits 24 kmer.mgi", "--address-bits: applies only to trees, and"),
-        ("--policy m pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
-        ("--merged-tree pages.mgi", "--policy: the index 'pages.mgi' is laid out for 'Tn'"),
-        ("--no-node-reordering pages.mgi", "--policy: the index 'pages.mgi' is laid out for"),
-        ("--page-size 8M pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
-        ("--page-size auto pages.mgi", "--page-size: the index 'pages.mgi' was built with 800"),
-        ("--page-size 8M parts.mgi", "--page-size: the index 'parts.mgi' was built with 900"),
-        ("--address-bits 24 wide.mgi", "--address-bits: the index 'wide.mgi' was built with 32"),
-        ("-l 3 kmer.mgi", "-l: the index 'kmer.mgi' finds no matches of "),
-        ("-o kmer.mgi kmer.mgi", "--output: 'kmer.mgi' is also an input"),
-    ],
-)
-def test_options_for_another_index_are_refused(words, message, capfd):
-    assert error_of(f"-C -q {words} q.fa", 2, capfd).startswith(message)
-
-
 def test_info_tells_what_tables_are_there(made, capfd):
     told = dict(
         line.split(maxsplit=1)
@@ -168,20 +145,11 @@ def test_check_reads_all(made, tmp_path, capfd):
     assert message.startswith(f"{damaged}: the index is damaged in its sections ")
 
 
-COMMON_KEYS = {
-    *("file", "format_version", "program", "bytes", "reference", "digest", "bases", "search"),
-    *(
-        "minimum_length",
-        "kmer_length",
-        "reference_step",
-        "is_picked",
-        "page_count",
-        "page_size",
-        "overlap",
-        "policy",
-    ),
-    *("address_bits", "node_count", "record_count", "records"),
-}
+COMMON_KEYS = set(
+    "file format_version program bytes reference digest bases search minimum_length kmer_length"
+    " reference_step is_picked page_count page_size overlap policy address_bits node_count"
+    " record_count records".split()
+)
 
 
 def test_info_as_json_tells_records(made, capfd):
@@ -270,49 +238,6 @@ def test_a_run_verifies_an_index_first(name, made, tmp_path, capfd):
     assert not (tmp_path / "out").exists()
 
 
-def test_only_an_index_can_be_verified(capfd):
-    message = error_of("-C -q --verify r.fa q.fa", 2, capfd)
-    assert message == "--verify: 'r.fa' is not an index file"
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ("index --json tree.mgi", 2, "--json goes with --info alone"),
-        ("index --json -o x.mgi r.fa", 2, "--json goes with --info alone"),
-        ("index --info --check --json tree.mgi", 2, "--json goes with --info alone"),
-        ("index --info tree.mgi r.fa", 2, "Got unexpected extra argument (r.fa)"),
-        ("index --check tree.mgi r.fa q.fa", 2, "Got unexpected extra argument (q.fa)"),
-        ("index --check tree.mgi none", 1, "none: no such file or directory"),
-        ("index --check tree.mgi q.fa", 1, "tree.mgi: the index is not of 'q.fa': the index has"),
-        ("index r.fa", 2, "Missing option '-o' / '--output'"),
-        ("index -o x.mgi", 2, "Missing argument 'FILE'"),
-        ("index -o x.mgi r.fa q.fa", 2, "Got unexpected extra argument (q.fa)"),
-        ("index --info -o x.mgi r.fa", 2, "-o makes an index; --info and --check read one"),
-        ("index -v -q -o x.mgi r.fa", 2, "-v and -q exclude each other"),
-        ("index --info r.fa", 1, "r.fa: not an index of mummergpu"),
-        ("index --check none", 1, "none: no such file or directory"),
-        ("index -o r.fa r.fa", 2, "--output: 'r.fa' is also an input"),
-        ("index -o - r.fa", 2, "--output: an index goes to a file, not to a pipe or a device"),
-        ("index -o /dev/null r.fa", 2, "--output: an index goes to a file"),
-        ("index -o no/x.mgi r.fa", 1, "no/x.mgi: cannot be opened for writing"),
-        ("index -o x.mgi none", 1, "none: no such file or directory"),
-        ("index -o x.mgi tree.mgi", 1, "tree.mgi: is an index already"),
-        (
-            "index -o x.mgi --search kmer --policy m r.fa",
-            2,
-            "--policy applies only to --search tree",
-        ),
-        ("index -o x.mgi --search tree --page-size 20 -l 31 -t 0 r.fa", 2, "'0' is not a"),
-        ("r.fa tree.mgi", 1, "tree.mgi:1: binary data, but not FASTA"),
-    ],
-)
-def test_wrong_usage_of_indexes(words, code, message, capfd):
-    before = sorted(os.listdir())
-    assert message in error_of(words, code, capfd)
-    assert sorted(os.listdir()) == before
-
-
 def test_a_damaged_index_ends_a_run(made, tmp_path):
     short = tmp_path / "short.mgi"
     short.write_bytes((made / "tree.mgi").read_bytes()[:5000])
@@ -330,13 +255,3 @@ def test_an_index_can_be_made_of_standard_input_and_gzip(made, tmp_path, capfd):
         for path in (tmp_path / "gz.mgi", "kmer.mgi")
     ]
     assert digests[0] == digests[1]
-
-
-def test_help_tells_of_the_command(capfd):
-    assert "mummergpu index" in output_of("--help", capfd)
-    told = output_of("index --help", capfd)
-    assert told.startswith("Usage: mummergpu index [OPTIONS] FILE")
-    for option in ("--output", "--min-length", "--search", "--page-size", "--policy"):
-        assert option in told
-    for option in ("--info", "--json", "--check", "--max-memory", "--threads", "--address-bits"):
-        assert option in told

@@ -266,22 +266,3 @@ def test_other_places_across_the_origin_are_told(tmp_path):
     ]
     assert rows[0].tag("XA") == "p,+2121,4S200M,0;"
     assert "XA:Z" not in "".join(rows[1].fields)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["r.fa", "--circular", "x"], "--circular: the reference has no record named 'x'"),
-        (["r.fa", "--circular", "all"], "--circular: the record 'short' has 2,047 bases"),
-        (["r.mgi", "--circular", "p"], "'r.mgi' has other circular records, or none"),
-    ],
-)
-def test_circular_records_that_cannot_be_are_refused(words, message, tmp_path, capfd, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    made = random.Random(1)
-    write_fasta(Path("r.fa"), {"p": random_bases(made, 3000), "short": random_bases(made, 2047)})
-    write_fasta(Path("q.fa"), {"q": random_bases(made, 100)})
-    assert main(["index", "-q", "r.fa", "-o", "r.mgi"]) == 0
-    assert main(["map", "-q", words[0], "q.fa", *words[1:], "-o", "x.sam"]) == 2
-    assert message in capfd.readouterr().err
-    assert not Path("x.sam").exists()

@@ -1,11 +1,9 @@
 """Secondary alignments of the command ``map``: the other places of reads of a repeat."""
 
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.alignment_tools import picard_errors, samtools
 from helpers.loops import each
 from helpers.repeat_reads import (
     PAIRS,
@@ -22,8 +20,6 @@ from helpers.repeat_reads import (
 )
 from helpers.sequences import reverse_complement
 from numpy.lib.stride_tricks import sliding_window_view
-
-from mummergpu.cli.main import main
 
 LEAST_SCORE = 30
 
@@ -115,23 +111,3 @@ def test_a_user_may_ask_for_the_best_few():
             if not is_secondary(row) or kept[read_of(row)] <= most:
                 expected.append(row)
         assert rows_of(f"1.fq 2.fq -N {most}") == expected == rows_of(f"1.fq 2.fq -aN {most}")
-
-
-def test_samtools_and_picard_accept_them():
-    assert (
-        main(
-            ["map", "--backend", "cpu", "-q", "-a", "r.fa", "1.fq", "2.fq", "--sort", "-o", "x.bam"]
-        )
-        == 0
-    )
-    samtools("quickcheck", "-v", "x.bam")
-    assert int(samtools("view", "-c", "-f", "256", "x.bam")) > 5 * PAIRS
-    # With the reference, Picard stops at secondary alignments, whoever wrote them: it counts edits
-    # from the bases, which they do not have.
-    assert picard_errors(Path("x.bam"), None, "-IGNORE", "QUALITY_NOT_STORED") == []
-    plain = samtools("view", "-F", "256", "x.bam")
-    assert (
-        main(["map", "--backend", "cpu", "-q", "r.fa", "1.fq", "2.fq", "--sort", "-o", "y.bam"])
-        == 0
-    )
-    assert samtools("view", "y.bam") == plain

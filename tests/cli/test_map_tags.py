@@ -6,6 +6,7 @@ from pathlib import Path
 import pysam
 import pytest
 from helpers.alignment_tools import samtools
+from helpers.loops import each
 from helpers.sequences import random_bases, reverse_complement
 
 import mummergpu
@@ -169,40 +170,13 @@ def test_comments_of_fasta_and_of_any_blanks_are_tags():
             assert [tags for _, tags in found("o.sam")] == [{"BC:Z:A C", "Xi:i:7"}, set()]
 
 
-@pytest.mark.parametrize(
+@each(
     "comment",
     [
         *("1:N:0:ACGT", "length=100", "BC:Z:A\t", "BC:Z:A\tBC:Z:T", "BC:Z:A\t\tXi:i:1", "1C:Z:A"),
-        *(
-            "BC:Q:A",
-            "BC-Z:A",
-            "BC:Z-A",
-            "B:Z:A",
-            "BC:Z:\x7f",
-            "Xi:i:",
-            "Xi:i:1.5",
-            "Xi:i:-2147483649",
-        ),
-        *(
-            "Xi:i:4294967296",
-            "Xa:A:",
-            "Xa:A:ab",
-            "XH:H:1a",
-            "XH:H:1",
-            "Xf:f:",
-            "Xf:f:1_0",
-            "Xf:f:nan",
-        ),
-        *(
-            "XB:B:",
-            "XB:B:x,1",
-            "XB:B:c,128",
-            "XB:B:C,-1",
-            "XB:B:c1",
-            "XB:B:c,",
-            "XB:B:f,x",
-            "XB:B:f,,1",
-        ),
+        *"BC:Q:A BC-Z:A BC:Z-A B:Z:A BC:Z:\x7f Xi:i: Xi:i:1.5 Xi:i:-2147483649".split(),
+        *"Xi:i:4294967296 Xa:A: Xa:A:ab XH:H:1a XH:H:1 Xf:f: Xf:f:1_0 Xf:f:nan XB:B:".split(),
+        *"XB:B:x,1 XB:B:c,128 XB:B:C,-1 XB:B:c1 XB:B:c, XB:B:f,x XB:B:f,,1".split(),
         "Xi:i:99999999999999999999999",
     ],
 )

@@ -28,17 +28,18 @@ def inside(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "purpose", "extra"),
     [
-        ("q.fa -o x.txt -o x.svg", "a picture needs matplotlib", "plot"),
-        ("q.fa -o x.parquet", "output as parquet needs pyarrow", "arrow"),
-        ("q.fa -o x.txt -o x.arrow", "output as arrow needs pyarrow", "arrow"),
-        ("q.fa -o x.paf.zst", "output in .zst needs zstandard", "zstd"),
-        ("q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
-        ("q.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
+        ("plot r.fa q.fa -o x.png", "a picture needs matplotlib", "plot"),
+        ("r.fa q.fa -o x.txt -o x.svg", "a picture needs matplotlib", "plot"),
+        ("r.fa q.fa -o x.parquet", "output as parquet needs pyarrow", "arrow"),
+        ("r.fa q.fa -o x.txt -o x.arrow", "output as arrow needs pyarrow", "arrow"),
+        ("r.fa q.fa -o x.paf.zst", "output in .zst needs zstandard", "zstd"),
+        ("r.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
+        ("r.fa q.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
     ],
 )
 def test_a_missing_library_is_named_before_the_reference_is_read(words, purpose, extra, capsys):
     before = sorted(os.listdir())
-    assert main(["r.fa", *words.split(), "-q"]) == 1
+    assert main([*words.split(), "-q"]) == 1
     error = capsys.readouterr().err
     assert f"mummergpu: error: {purpose} (pip install 'mummergpu[{extra}]')" in error
     assert error.count("\n") == 1

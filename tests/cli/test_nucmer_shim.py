@@ -237,30 +237,6 @@ def test_coordinates_need_show_coords(inside, monkeypatch, capfdbinary):
 
 
 @each(
-    "line",
-    [
-        "",
-        "r.fa",
-        "r.fa q.fa r.fa",
-        "--banded r.fa q.fa",
-        "missing.fa q.fa",
-        "r.fa missing.fa",
-        "empty.fa q.fa",
-        "r.fa empty.fa",
-        "-l 0 r.fa q.fa",
-        "-b 1 r.fa q.fa",
-        "-t 0 r.fa q.fa",
-        "-p missing/x r.fa q.fa",
-    ],
-)
-def test_failures_end_like_those_of_nucmer(line, inside, capfdbinary):
-    capfdbinary.readouterr()
-    assert shim(line) == 1
-    assert capfdbinary.readouterr().err.startswith(b"mummergpu: error: ")
-    assert not Path("out.delta").exists()
-
-
-@each(
     "line, begin",
     [
         ("-h", b"Usage: nucmer [options]"),

@@ -168,14 +168,6 @@ def test_version(words, capsys):
     assert capsys.readouterr().out == f"mummergpu {mummergpu.__version__}\n"
 
 
-def test_workload_has_help_of_its_own(capsys):
-    assert main(["workload", "--help"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("Usage: mummergpu workload [OPTIONS] NAME")
-    for name in ("HSILL", "CBRIGG", "LMONO", "SSUIS", "--scale", "--reference", "--seed"):
-        assert name in out
-
-
 def test_workload_is_made_and_the_next_command_told(tmp_path, capsys):
     reference = tmp_path / "r.fa"
     reference.write_bytes(b">r\n" + b"ACGTTGCATCGATCGGATCA" * 200 + b"\n")
@@ -252,12 +244,6 @@ def test_options_that_speak_of_trees_mean_a_search_of_trees(told, words, search,
     options = options_of(told, f"{words} ref.fa reads.fq")
     kind = options.index.kind
     assert (kind.search, kind.page_size) == (search, page_size)
-
-
-@pytest.mark.parametrize("words", ["--policy m", "--no-node-reordering", "--profile"])
-def test_a_kmer_search_has_no_trees(words, capsys):
-    assert main(f"--search kmer {words} ref.fa reads.fq".split()) == 2
-    assert f"{words.split()[0].replace('--no-', '--')} applies only to" in capsys.readouterr().err
 
 
 def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows():

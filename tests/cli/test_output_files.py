@@ -1,6 +1,5 @@
 """Matches go to one file or several, compressed if the name says so."""
 
-import gzip
 import random
 from pathlib import Path
 
@@ -22,32 +21,6 @@ def inside(tmp_path, monkeypatch):
 
 def run(words):
     return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
-
-
-def test_files_take_the_place_of_standard_output(capfdbinary):
-    assert run("") == 0
-    expected = capfdbinary.readouterr().out
-    assert run("-o one.gz -o two.paf") == 0
-    assert capfdbinary.readouterr().out == b""
-    assert gzip.decompress(Path("one.gz").read_bytes()) == expected != b""
-    assert Path("two.paf").read_bytes() != b""
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("-o x.txt -o x.txt", "'x.txt' is also another output"),
-        ("-o r.fa", "'r.fa' is also an input"),
-        ("-o x.paf -s", "-s is for MUMmer's text, and no output is in that format"),
-        ("-o x.bed -F", "-F is for MUMmer's text"),
-        ("-o x.cram", "matches are written as mummer, paf, bed, tsv, sam, bam, parquet, arrow or"),
-        ("-o x.delta", "and not as delta"),
-        ("-o x.bam.gz", "would compress bam once more"),
-    ],
-)
-def test_wrong_usage(words, message, capsys):
-    assert run(words) == 2
-    assert message in capsys.readouterr().err
 
 
 def test_options_of_the_text_may_go_with_other_files():

@@ -33,10 +33,3 @@ def test_text_in_the_order_of_pairs(inside, capfd):
     assert '"queries": 4' in Path("stats.json").read_text()
     assert main([*words("both.fa"), "--pair"]) == 0
     assert capfd.readouterr().out == text
-
-
-def test_errors(inside, capfd):
-    assert main([*words("1.fa", "b.fa"), "--pair"]) == 1
-    assert "b.fa:3: not the mate of 'b'" in capfd.readouterr().err
-    assert main([*words("1.fa", "2.fa", "both.fa"), "--pair"]) == 2
-    assert "--pair: needs one file of pairs, or two files" in capfd.readouterr().err

@@ -9,7 +9,6 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from helpers.loops import each
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.cli.main import main
@@ -111,40 +110,6 @@ def test_options(told):
     assert told[-1].picture == PictureStyle()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("plot r.fa q.fa", "Missing option '-o'"),
-        ("plot r.fa -o x.png", "name a file of queries after the reference"),
-        ("plot r.fa q.fa -o x.bmp", "--output: 'x.bmp' names no picture: let it end in .png,"),
-        ("plot r.fa q.fa -o -", "--output: '-' names no picture"),
-        ("r.fa q.fa -o x.svg.gz", "--output: 'x.svg.gz' would compress plot once more"),
-        ("plot r.fa q.fa -o x.png --size 1", "'1' is not a size such as 7 or 8x6, of 2 to 60"),
-        ("plot r.fa q.fa -o x.png --size 3x4x5", "'3x4x5' is not a size"),
-        ("plot r.fa q.fa -o x.png --size nan", "'nan' is not a size"),
-        ("plot r.fa q.fa -o x.png -l 0", "'0' is not a positive integer"),
-        ("plot r.fa q.fa -o x.png -mum -maxmatch", "-maxmatch and -mum exclude each other"),
-        ("plot r.fa q.fa -o q.fa", "--output: 'q.fa' is also an input"),
-        ("plot r.fa q.fa -o x.png --stats x.png", "--stats: 'x.png' is also another output"),
-        ("plot r.fa q.fa -o x.png -r", "no such option '-r'"),
-    ],
-)
-def test_what_is_refused(words, message, capsys):
-    assert message.lower() in error_of(capsys, f"{words} -q", 2).lower()
-    assert sorted(os.listdir()) == ["q.fa", "r.fa"]
-
-
-@pytest.mark.parametrize("words", ["plot r.fa q.fa -o x.png", "r.fa q.fa -o x.txt -o x.svg"])
-def test_a_missing_library_is_named_before_the_search(words, capsys, monkeypatch):
-    for module in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    line = error_of(capsys, f"{words} -q -C", 1)
-    assert "a picture needs matplotlib (pip install 'mummergpu[plot]'): " in line
-    assert sorted(os.listdir()) == ["q.fa", "r.fa"]
-    assert main("plot r.fa q.fa -q -o x.html".split()) == 0
-
-
 def test_a_verbose_run_stays_verbose(capsys):
     assert main("plot r.fa q.fa -v -C -o x.html".split()) == 0
     assert "mummergpu: end_to_end" in capsys.readouterr().err
@@ -212,7 +177,7 @@ def test_alignments_without_a_difference_give_the_same_picture(name):
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
 
 
-def test_alignments_are_called_so_and_can_be_coloured_by_identity(capsys):
+def test_alignments_are_called_so_and_can_be_coloured_by_identity():
     lines = ["q\t400\t0\t300\t+\tr\t500\t0\t300\t290\t300\t60"]
     lines.append("q\t400\t300\t400\t-\tr\t500\t400\t500\t85\t100\t60")
     Path("two.paf").write_text("\n".join(lines) + "\n")
@@ -222,38 +187,8 @@ def test_alignments_are_called_so_and_can_be_coloured_by_identity(capsys):
     assert main([*words, "--colour", "identity", "--line-width", "4"]) == 0
     text = Path("x.svg").read_text()
     assert "95 to 99%" in text and "#56b4e9" in text and "#d55e00" in text
-    assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "y.svg", "--color", "identity"]) == 2
-    assert "--colour identity: exact matches" in capsys.readouterr().err
 
 
 def numbers_of(page):
     """What a page has of matches."""
     return re.findall(r'"columns":"([^"]+)"', page)
-
-
-@each(
-    "line, code, message",
-    [
-        ("x.paf -o y.png -mum", 2, "-mum is for a search, and 'x.paf' has matches"),
-        ("x.paf -o y.png --stats s.json", 2, "--stats is for a search"),
-        ("r.fa -o y.png", 2, "name a file of queries after the reference, or a file of matches"),
-        ("x.paf -o x.paf", 2, "'x.paf' is also an input"),
-        ("x.paf -o y.txt", 2, "'y.txt' names no picture"),
-        ("none.paf -o y.png", 1, "none.paf: no such file or directory"),
-        ("wrong.paf -o y.png", 1, "wrong.paf:2: not a line of PAF: 5-9 is no part of 8 bases"),
-        ("text.paf -o y.png", 1, "text.paf:1: not a line of PAF: twelve fields"),
-        ("wrong.delta -o y.png", 1, "wrong.delta:4: not a line of .delta: neither a header"),
-        ("text.delta -o y.png", 1, "text.delta:2: not a .delta: its second line is NUCMER"),
-        ("cut.paf.gz -o y.png", 1, "cut.paf.gz: the compressed data end too early"),
-    ],
-)
-def test_files_of_matches_that_are_refused(matches, capsys, line, code, message):
-    good = "q\t8\t0\t4\t+\tr\t9\t1\t5\t4\t4\t255\n"
-    Path("wrong.paf").write_text(good + good.replace("\t0\t4\t", "\t5\t9\t"))
-    Path("text.paf").write_text("> q\n")
-    Path("wrong.delta").write_text("r q\nNUCMER\n>r q 9 8\n1 4 1 4 0 0\n")
-    Path("text.delta").write_text("> q\n")
-    Path("cut.paf.gz").write_bytes(Path("x.paf.gz").read_bytes()[:60])
-    assert main(["plot", *line.split()]) == code
-    assert message in capsys.readouterr().err
-    assert not Path("y.png").exists()

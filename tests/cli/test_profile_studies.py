@@ -86,9 +86,12 @@ def test_each_profile_has_a_folder(tmp_path):
         ("sweep one.hmm p.faa -C -o x -l 30", "-l is for studies of trees, not of profiles"),
         ("sweep one.hmm p.faa -C -o x -b", "-b is for studies of trees, not of profiles"),
         ("sweep one.hmm p.faa -C -o x --policies Tn", "no policy of"),
-        ("sweep one.hmm missing.faa -C -o x", "missing.faa"),
-        ("sweep one.hmm -C -o x", "Missing argument 'QUERY...'"),
         ("hmmsearch one.hmm p.faa --filter-policy g1crggg", "is for studies"),
+        (
+            "hmmsearch --translate --code 99 one.hmm p.faa",
+            "--code: 99 is not the number of a genetic",
+        ),
+        ("sweep one.hmm missing.faa -C -o x", "missing.faa"),
     ],
 )
 def test_errors_are_told(words, message, capfd):

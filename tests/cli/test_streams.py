@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from mummergpu.cli.main import main
 from mummergpu.index.tree.policy import DEFAULT_POLICY
 
 COMMAND = [sys.executable, "-m", "mummergpu"]
@@ -60,12 +61,6 @@ def test_either_file_may_be_standard_input(files, inside):
     assert (done.returncode, done.stdout) == (0, b"> q\n" + ROW)
 
 
-def test_output_to_a_file_is_the_same(inside):
-    done = run("r.fa", "q.fa", "-o", "out")
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert (inside / "out").read_bytes() == b"> q\n" + ROW
-
-
 @pytest.mark.parametrize(
     ("words", "search", "stages"),
     [
@@ -82,7 +77,7 @@ def test_output_to_a_file_is_the_same(inside):
 )
 def test_statistics_tell_stages_and_counts(words, search, stages, inside):
     given = ["r.fa", "q.fa", "-b", "-C", *words, "--stats", "stats.json"]
-    assert run(*given).returncode == 0
+    assert main(given) == 0
     report = json.loads((inside / "stats.json").read_text())
     assert report["schema_version"] == 3
     settings = report["settings"]
@@ -154,11 +149,6 @@ def test_closed_standard_input_and_error_do_not_matter(inside):
     done = shell("mummergpu -q r.fa - <&-")
     assert done.returncode == 1
     assert done.stderr.startswith(b"mummergpu: error: -: ")
-
-
-def test_no_progress_where_there_is_no_terminal():
-    done = run("r.fa", "q.fa", "-n")
-    assert b"\r" not in done.stderr
 
 
 # A main job whose main thread sits in compiled code that no handler of Python's can leave,

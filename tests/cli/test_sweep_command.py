@@ -163,46 +163,6 @@ def test_whole_workloads_are_measured(tmp_path):
         assert planned_in(tmp_path / name) == wanted([CONTROL, "m"], 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        ("r.fa q.fa", 2, "Missing option '-o' / '--output' (see mummergpu sweep --help)"),
-        ("-o OUT", 2, "Missing argument 'REFERENCE QUERY...', or option '--workload' (see"),
-        ("-o OUT r.fa", 2, "Missing argument 'QUERY...' (see"),
-        ("-o OUT r.fa q.fa --workload LMONO", 2, "files and --workload exclude each other"),
-        ("-o OUT r.fa q.fa --scale 0.5", 2, "--scale goes with --workload"),
-        ("-o OUT --workload LMONO --workload lmono", 2, "a workload is named twice"),
-        ("-o OUT --workload LMONO --workload X", 2, "--workload: there is no workload 'X'"),
-        ("-o OUT --workload LMONO --scale 0", 2, "--scale: must be a number above 0, not 0.0"),
-        ("-o OUT --workload LMONO --scale nan", 2, "--scale: must be a number above 0"),
-        ("-o OUT --workload GENOMES --scale 0.5", 2, "--scale: this workload has no reads"),
-        ("-o OUT r.fa q.fa -b -r", 2, "-b and -r exclude each other"),
-        ("-o OUT r.fa q.fa --device 0,1", 2, "Invalid value for '--device': '0,1' names several"),
-        ("-o OUT r.fa q.fa --device all", 2, "Invalid value for '--device': 'all' names several"),
-        ("-o OUT r.fa q.fa -q -v", 2, "-v and -q exclude each other"),
-        ("-o OUT r.fa q.fa -C --backend cuda", 2, "-C and --backend cuda exclude each other"),
-        ("-o OUT -C r.fa q.fa --policies T*", 2, "--policies: no policy on the cpu matches 'T*'"),
-        ("-o OUT -C r.fa q.fa --policies mX", 2, "--policies: 'mX' is not made of"),
-        ("-o OUT -C r.fa q.fa --runs 0", 2, "Invalid value for '--runs': 0 is not in the range"),
-        ("-o OUT -C r.fa q.fa --repeat-control -1", 2, "Invalid value for '--repeat-control'"),
-        ("-o OUT -C r.fa q.fa -l 0", 2, "Invalid value for '-l'"),
-        ("-o OUT -C r.fa q.fa --page-size 2G", 2, "--page-size: a page can have at most"),
-        ("-o OUT -C r.fa q.fa --page-size 9M --address-bits 24", 2, "--address-bits: 24 allow"),
-        ("-o OUT -C r.fa q.fa --policy m", 2, "No such option"),
-        ("-o OUT -C no.fa q.fa", 1, "no.fa: no such file or directory"),
-        ("-o OUT -C r.fa no.fa", 1, "no.fa: no such file or directory"),
-        ("-o OUT -C r.fa none.fa", 1, "none.fa: "),
-        ("-o OUT -C none.fa q.fa", 1, "none.fa: "),
-        ("-o r.fa -C r.fa q.fa", 1, "r.fa/runs.jsonl: cannot be written: File exists"),
-    ],
-)
-def test_user_errors_are_one_line(words, code, message, tmp_path, capfd):
-    folder = tmp_path / "out"
-    told = error_of(words.replace("OUT", str(folder)), code, capfd)
-    assert told.startswith(message)
-    assert not folder.exists()
-
-
 def test_unclear_input_is_refused_before_anything_is_opened(monkeypatch, tmp_path, capfd):
     monkeypatch.setattr("mummergpu.studies.searcher.open_searcher", None)
     monkeypatch.setattr(generation, "generate", None)
@@ -240,17 +200,3 @@ def test_a_damaged_folder_is_one_line(tmp_path, capfd):
     (tmp_path / SETUP_FILE).write_text("{")
     told = error_of(f"-o {tmp_path} -C r.fa q.fa {SHORT}", 1, capfd)
     assert told.startswith(f"{tmp_path / SETUP_FILE}: is not the file of a sweep (")
-
-
-def test_the_help_tells_all_options(capfd):
-    assert main(["sweep", "--help"]) == 0
-    out, err = capfd.readouterr()
-    assert err == ""
-    for option in (
-        *("--workload NAME", "--scale", "-l, --min-length N", "-b", "-r", "-o, --output DIR"),
-        *("--policies CODES", "--runs", "--repeat-control N", "--seed N", "--profile"),
-        *("--backend", "--threads N", "--page-size", "--address-bits"),
-        *("--device", "--gpu-memory", "-v", "-q"),
-    ):
-        assert option in out, option
-    assert "runs.jsonl" in out and "mummergpu report" in out

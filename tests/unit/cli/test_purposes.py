@@ -39,25 +39,6 @@ def test_what_is_set(line, strands, mode, flipped, three_columns_for, told):
     assert options.style.three_columns_for == three_columns_for
 
 
-@each(
-    "line, other",
-    [
-        ("mgaps -b -c", "-c"),
-        ("nucmer -b -c", "-c"),
-        ("mgaps -F", "-F"),
-        ("nucmer -F", "-F"),
-        ("mummerplot -s", "-s"),
-        ("mgaps -o x.paf", "output as paf"),
-        ("mummerplot -o x.bed", "output as bed"),
-        ("nucmer --format tsv -o x", "output as tsv"),
-    ],
-)
-def test_refused(line, other, capfd):
-    assert main(["ref.fa", "reads.fq", "--for", *line.split()]) == 2
-    program = line.split()[0]
-    assert f"--for {program} and {other} exclude each other" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize("program", ["mgaps", "nucmer"])
 def test_a_reference_of_several_records(program, tmp_path, capfd):
     reference, out = tmp_path / "r.fa", tmp_path / "out"
