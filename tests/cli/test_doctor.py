@@ -67,47 +67,63 @@ def row(lines, label):
     return line[18:]
 
 
+def check(lines, expected):
+    """Compare the rows that a table of labels and texts names."""
+    for line in expected.strip().splitlines():
+        label, _, text = line.strip().partition(": ")
+        assert row(lines, label) == text
+
+
 def test_a_machine_that_has_all(kernels, code, monkeypatch, capfd):
     cache = KernelCache(kernels, pytest.fail, version=lambda: (13, 5))
     program = ProgramSource("none", "tree/program.cu")
     for architecture in ("sm_80", "sm_90"):
         cache.cubin({"tree/program.cu": ""}, program, architecture, lambda *_: bytes(2048 - 88))
     lines = ask(SOUND, monkeypatch, capfd)
-    assert row(lines, "mummergpu") == __version__
     assert row(lines, "Python").startswith(".".join(map(str, sys.version_info[:3])) + " on Linux")
-    assert row(lines, "compiled code") == f"{code}: writable, 2 files, 2.0 KiB"
-    assert row(lines, "driver") == "for CUDA 13.0"
-    described = "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 139.7 GiB"
-    assert row(lines, "device 0") == f"{described}, 138.8 GiB free"
-    assert row(lines, "device 1") == f"{described}, busy"
-    assert row(lines, "PyCUDA") == "2026.1"
-    assert row(lines, "cuda-bindings") == "13.0.1"
-    assert row(lines, "NVRTC") == "13.5, compiles for sm_80 sm_90"
-    assert row(lines, "device library") == "--device-library auto takes pycuda"
-    assert row(lines, "kernels") == f"{kernels}: writable, 2 files, 3.9 KiB"
-    assert row(lines, "backend") == "--backend auto takes cuda"
+    device = "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 139.7 GiB"
+    check(
+        lines,
+        f"""
+        mummergpu: {__version__}
+        compiled code: {code}: writable, 2 files, 2.0 KiB
+        driver: for CUDA 13.0
+        device 0: {device}, 138.8 GiB free
+        device 1: {device}, busy
+        PyCUDA: 2026.1
+        cuda-bindings: 13.0.1
+        NVRTC: 13.5, compiles for sm_80 sm_90
+        device library: --device-library auto takes pycuda
+        kernels: {kernels}: writable, 2 files, 3.9 KiB
+        backend: --backend auto takes cuda""",
+    )
     assert not any(line.startswith("missing") for line in lines)
-
-
-def test_a_machine_without_pycuda(kernels, monkeypatch, capfd):
     lines = ask(replace(SOUND, pycuda=BARE.pycuda), monkeypatch, capfd)
-    assert row(lines, "PyCUDA") == "not installed"
-    assert row(lines, "device library") == "--device-library auto takes cuda-bindings"
-    assert row(lines, "backend") == "--backend auto takes cuda"
+    check(
+        lines,
+        """
+        PyCUDA: not installed
+        device library: --device-library auto takes cuda-bindings
+        backend: --backend auto takes cuda""",
+    )
     assert not any(line.startswith("missing") for line in lines)
 
 
 def test_a_machine_that_has_nothing_but_a_processor(kernels, monkeypatch, capfd):
     lines = ask(BARE, monkeypatch, capfd)
-    assert row(lines, "driver") == "no NVIDIA driver (not found)"
-    assert row(lines, "PyCUDA") == "not installed"
-    assert row(lines, "NVRTC") == "cuda-bindings cannot be imported"
-    assert row(lines, "kernels") == f"{kernels}: writable, 0 files, 0 bytes"
+    check(
+        lines,
+        f"""
+        driver: no NVIDIA driver (not found)
+        PyCUDA: not installed
+        NVRTC: cuda-bindings cannot be imported
+        kernels: {kernels}: writable, 0 files, 0 bytes
+        backend: --backend auto takes cpu""",
+    )
     missing = [line[18:] for line in lines if line.startswith("missing for cuda  ")]
     assert len(missing) == 2
     assert missing[1].startswith(f"cuda-bindings: not installed: {INSTALL} (in a clone: ")
     assert not any(line.startswith("device library") for line in lines)
-    assert row(lines, "backend") == "--backend auto takes cpu"
     # A machine is looked at, not changed.
     assert not kernels.exists()
 

@@ -174,7 +174,6 @@ FAULTS = {
     "@HD\tVN:1.6\n": ": no FASTA, FASTQ or lines of symbols",
 }
 
-
 BASES = """hmm m { alphabet [A, C, G, T]; startstate s; state a emits x; state b emits y;
   emission x = [0.1, 0.2, 0.3, 0.4]; emission y = [0.25, 0.25, 0.25, 0.2]; s -> a 0.5; s -> b 0.5;
   a -> a 0.9; a -> b 0.1; b -> b 0.8; b -> a 0.2; }

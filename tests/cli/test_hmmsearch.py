@@ -38,7 +38,6 @@ OPTIONS = [
     "--notextw",
 ]
 
-
 VERBS = ("hmmsearch", "hmmscan")
 
 

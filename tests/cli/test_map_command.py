@@ -14,6 +14,7 @@ import pytest
 from helpers.alignment_tools import picard_errors, samtools
 from helpers.loops import each
 from helpers.read_pairs import PairFiles, write_pairs
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -37,8 +38,8 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.fixture(autouse=True)
-def inside(folder, monkeypatch):
+@pytest.fixture
+def pairs(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
@@ -71,7 +72,7 @@ def _without_header(text):
     return b"".join(line for line in text.splitlines(keepends=True) if line[:1] != b"@")
 
 
-def test_every_read_has_one_row_in_order(mapped):
+def test_every_read_has_one_row_in_order(pairs, mapped):
     rows = [line.split(b"\t") for line in mapped.splitlines()]
     assert [row[0] for row in rows] == [f"pair{row // 2}".encode() for row in range(2 * PAIRS)]
     flags = Counter(int(row[1]) & 0xC5 for row in rows)
@@ -96,13 +97,13 @@ def test_every_read_has_one_row_in_order(mapped):
         "16.mgi both.fq -p --verify",
     ],
 )
-def test_the_rows_depend_on_the_reads_only(mapped, words):
+def test_the_rows_depend_on_the_reads_only(pairs, mapped, words):
     assert run(words, "-R", GROUP, "-o", "x.sam") == 0
     assert _without_header(Path("x.sam").read_bytes()) == mapped
 
 
 @each("words", ["- 1.fq 2.fq < r.fa", "r.fa - -p < both.fq", "16.mgi 1.fq - < 2.fq"])
-def test_standard_input_and_output(folder, mapped, words):
+def test_standard_input_and_output(pairs, folder, mapped, words):
     words, _, path = words.partition(" < ")
     command = [
         sys.executable,
@@ -116,7 +117,7 @@ def test_standard_input_and_output(folder, mapped, words):
     assert _without_header(done.stdout) == mapped
 
 
-def test_the_header_says_what_the_file_is(capsys):
+def test_the_header_says_what_the_file_is(pairs, capsys):
     assert run("r.fa 1.fq.gz 2.fq.gz -o x.sam") == 0
     names = [line.split("\t")[:2] for line in header_of("x.sam")]
     assert names[:3] == [["@HD", "VN:1.6"], ["@SQ", "SN:one"], ["@SQ", "SN:two"]]
@@ -149,19 +150,19 @@ def test_the_header_says_what_the_file_is(capsys):
     assert "RG" not in Path("x.sam").read_text()
 
 
-def test_an_index_of_long_kmers_finds_no_short_ones(capsys):
+def test_an_index_of_long_kmers_finds_no_short_ones(pairs, capsys):
     assert run("50.mgi 1.fq -k 8") == 2
     assert "make one with 'mummergpu index -l 8'" in capsys.readouterr().err
 
 
-def test_single_reads_have_no_mates():
+def test_single_reads_have_no_mates(pairs):
     assert run("r.fa 1.fq 2.fq --single -o x.sam") == 0
     rows = rows_of("x.sam")
     assert len(rows) == 2 * PAIRS and all(int(row[1]) & 1 == 0 for row in rows)
     assert [row[6:9] for row in rows] == [["*", "0", "0"]] * len(rows)
 
 
-def test_unaligned_bam_and_its_flags():
+def test_unaligned_bam_and_its_flags(pairs):
     for words in ("-1 1.fq -2 2.fq -o u.bam", "-0 1.fq -o s.bam"):
         samtools("import", *words.split())
     assert run("r.fa u.bam -o x.sam") == 0
@@ -171,7 +172,7 @@ def test_unaligned_bam_and_its_flags():
     assert all(int(row[1]) & 1 == 0 for row in rows_of("x.sam"))
 
 
-def test_samtools_changes_nothing():
+def test_samtools_changes_nothing(pairs):
     assert run("r.fa 1.fq 2.fq -o x.bam", "-R", GROUP) == 0
     assert run("r.fa 1.fq 2.fq --sort --mark-duplicates -o sorted.bam", "-R", GROUP) == 0
     assert run("r.fa 1.fq 2.fq --sort -o sorted.cram", "-R", GROUP) == 0
@@ -207,14 +208,14 @@ def _fields(text, ignored=0):
 
 @pytest.mark.slow
 @each("words", ["1.fq 2.fq", "1.fq 2.fq --sort --mark-duplicates", "1.fq 2.fq --single --sort"])
-def test_picard_finds_no_error(folder, words):
+def test_picard_finds_no_error(pairs, folder, words):
     assert run(f"r.fa {words} -o picard.bam") == 0
     # Picard reads the records of the reference in their order.
     reference = folder / "r.fa" if "--sort" in words else None
     assert picard_errors(folder / "picard.bam", reference) == []
 
 
-def test_names_have_at_signs():
+def test_names_have_at_signs(pairs):
     bases = Path("r.fa").read_text().splitlines()[1][300:400]
     Path("at.fa").write_text(f">a@b\n{bases}\n>c@\n{bases}\n")
     for words in ("map", "-C -l 20", "align -C -l 20 -c 20"):
@@ -224,7 +225,7 @@ def test_names_have_at_signs():
             assert names == {b"a@b", b"c@"}
 
 
-def test_wrong_reads_are_named(capsys):
+def test_wrong_reads_are_named(pairs, capsys):
     lines = Path(FILES.second).read_text().splitlines(keepends=True)
     Path("swapped.fq").write_text("".join([*lines[:40], *lines[44:48], *lines[40:44], *lines[48:]]))
     Path("short.fq").write_text("".join(lines[:-4]))
@@ -240,7 +241,7 @@ def test_wrong_reads_are_named(capsys):
         assert not Path("wrong.bam").exists()
 
 
-def test_a_read_that_is_too_long_stays_unmapped(tmp_path, capfd):
+def test_a_read_that_is_too_long_stays_unmapped(pairs, tmp_path, capfd):
     genome = "".join(random.Random(2).choices("ACGT", k=4000))
     for name, bases in (("g", genome), ("one", genome[:100]), ("two", genome[:1501])):
         (tmp_path / name).write_text(f">a\n{genome[:1500]}\n>b\n{bases}\n")
@@ -264,7 +265,7 @@ def test_a_read_that_is_too_long_stays_unmapped(tmp_path, capfd):
     assert error.endswith("'mummergpu align' (record 'b')\n")
 
 
-def test_long_reads_change_no_other_rows(mapped, capfd):
+def test_long_reads_change_no_other_rows(pairs, mapped, capfd):
     """Whole templates among the others: all of their bases and qualities are written."""
     made, number = random.Random(4), 0
     texts = [[], []]
@@ -292,7 +293,7 @@ def test_long_reads_change_no_other_rows(mapped, capfd):
         assert back == Path(f"l{mate + 1}.fq").read_text().replace(" comment", "")
 
 
-def test_no_reads(capsys):
+def test_no_reads(pairs, capsys):
     Path("empty.fq").write_text("")
     assert main("map --backend cpu r.fa empty.fq -o x.bam --sort --stats s.json".split()) == 0
     assert "empty.fq: no reads" in capsys.readouterr().err
@@ -302,7 +303,7 @@ def test_no_reads(capsys):
     assert run("r.fa empty.fq empty.fq --no-empty") == 1
 
 
-def test_too_little_memory_is_told_once(capsys, monkeypatch):
+def test_too_little_memory_is_told_once(pairs, capsys, monkeypatch):
     monkeypatch.setattr("mummergpu.index.reference_index.NEGLIGIBLE_BYTES", 0)
     assert run("16.mgi 1.fq -o all.sam") == 0
     capsys.readouterr()
@@ -318,7 +319,7 @@ def test_too_little_memory_is_told_once(capsys, monkeypatch):
     assert rows[0] == rows[1]
 
 
-def test_statistics_are_those_of_samtools():
+def test_statistics_are_those_of_samtools(pairs):
     words = "r.fa 1.fq 2.fq -o x.bam --stats s.json --multiqc x_mqc.json"
     assert run(words) == 0
     report = json.loads(Path("s.json").read_text())
@@ -346,7 +347,7 @@ def test_statistics_are_those_of_samtools():
     assert values["mapped_percent"] == 100 * found["mapped"] / found["reads"]
 
 
-def test_a_user_may_set_the_insert_size():
+def test_a_user_may_set_the_insert_size(pairs):
     assert run("r.fa 1.fq 2.fq -o x.sam -I 1000,50") == 0
     assert not [row for row in rows_of("x.sam") if int(row[1]) & 2]
     assert run("r.fa 1.fq 2.fq -o x.sam -I 300,25,320,280") == 0
@@ -355,7 +356,7 @@ def test_a_user_may_set_the_insert_size():
     assert len(sizes) > PAIRS // 3 and max(sizes) <= 320 and min(sizes) > 230
 
 
-def test_progress_counts_reads(monkeypatch):
+def test_progress_counts_reads(pairs, monkeypatch):
     told = []
     monkeypatch.setattr(Messages, "tell", lambda _self, work: told.append(work))
     assert run("r.fa 1.fq 2.fq -o x.sam --block-size 9000 -t 2") == 0
@@ -363,6 +364,100 @@ def test_progress_counts_reads(monkeypatch):
     assert done == sorted(done) and done[-1] == (2 * PAIRS,) and len(set(done)) > 5
 
 
-def test_the_estimate_is_told(capsys):
+def test_the_estimate_is_told(pairs, capsys):
     assert main(["map", "--backend", "cpu", "-v", "r.fa", "1.fq", "2.fq", "-o", "x.sam"]) == 0
     assert re.search(r"templates of (29|30)\d\.\d bases", capsys.readouterr().err)
+
+
+MAP = "map --backend cpu -q r.fa"
+NEITHER = ("-f", "12")
+
+
+@pytest.fixture(scope="module")
+def unmapped_folder(tmp_path_factory):
+    """Pairs of which both mates have a place, one of them, or none; and a read that is too long."""
+    made = tmp_path_factory.mktemp("unmapped")
+    chance = random.Random(7)
+    bases = random_bases(chance, 3000)
+    write_fasta(made / "r.fa", {"chr": bases + random_bases(chance, 200) + bases[:700]})
+    texts = ([], [])
+    for number in range(120):
+        at = chance.randrange(2600)
+        mates = [bases[at : at + 100], reverse_complement(bases[at + 200 : at + 300])]
+        for mate in range(2):
+            if number % 4 >= 2 or (number % 4 == 1 and mate == number % 8 // 4):
+                mates[mate] = random_bases(chance, chance.randrange(1, 130)) + "NRYk"
+            if number == 118:
+                mates[mate] = random_bases(chance, 1600)
+            qualities = "".join(chr(33 + chance.randrange(42)) for _ in mates[mate])
+            texts[mate].append(f"@p{number}/{mate + 1} told\n{mates[mate]}\n+\n{qualities}\n")
+    for name, text in zip(("1.fq", "2.fq"), texts, strict=True):
+        (made / name).write_text("".join(text))
+    both = "".join(one + other for one, other in zip(*texts, strict=True))
+    (made / "both.fq").write_text(both)
+    # Of reads with one name, samtools keeps one.
+    single = "".join(f">s{n}\n{read}\n" for n, read in enumerate(both.splitlines()[1::4]))
+    (made / "s.fa").write_text(single)
+    return made
+
+
+@pytest.fixture
+def unmapped(unmapped_folder, monkeypatch):
+    monkeypatch.chdir(unmapped_folder)
+
+
+@pytest.mark.parametrize(
+    "reads", ["1.fq 2.fq", "-p both.fq", "1.fq 2.fq --no-unal -t 2 --block-size 3k"]
+)
+def test_pairs_without_a_place_are_what_samtools_finds(unmapped, reads):
+    assert main(f"{MAP} {reads} -o x.sam --unmapped u.fq".split()) == 0
+    assert main(f"{MAP} {reads} -o y.bam --unmapped 1u.fq.gz,2u.fq.gz".split()) == 0
+    assert main(f"{MAP} 1.fq 2.fq -o x.bam".split()) == 0
+    samtools("fastq", "-n", *NEITHER, "-1", "s1.fq", "-2", "s2.fq", "x.bam")
+    first, second = (Path(name).read_text() for name in ("s1.fq", "s2.fq"))
+    assert [gzip.open(name, "rt").read() for name in ("1u.fq.gz", "2u.fq.gz")] == [first, second]
+    rows = [text.split("\n") for text in (first, second)]
+    joined = [
+        line for at in range(0, len(rows[0]) - 1, 4) for row in rows for line in row[at : at + 4]
+    ]
+    assert Path("u.fq").read_text().splitlines() == joined
+    assert first.count("@p") == second.count("@p") == 60
+    # They are reads that can be mapped again.
+    assert main(f"{MAP} -p u.fq -o again.sam --unmapped again.fq".split()) == 0
+    assert Path("again.fq").read_text() == Path("u.fq").read_text()
+
+
+def test_single_reads_and_python(unmapped):
+    assert main(f"{MAP} s.fa -o x.bam --unmapped u.fq".split()) == 0
+    expected = samtools("fastq", "-n", "-f", "4", "x.bam").decode()
+    assert Path("u.fq").read_text() == expected and expected.count("@s") == 150
+    mummergpu.map("r.fa", "s.fa", output="y.sam", backend="cpu", unmapped="p.fq")
+    assert Path("p.fq").read_text() == expected
+
+
+@pytest.mark.parametrize("end", ["sam", "bam", "cram"])
+def test_secondary_records_have_bases_if_asked(unmapped, end):
+    assert main(f"{MAP} 1.fq 2.fq -N 3 -o plain.{end}".split()) == 0
+    assert main(f"{MAP} 1.fq 2.fq -N 3 --secondary-seq -o full.{end}".split()) == 0
+    rows = [
+        [
+            line.split("\t")
+            for line in samtools("view", "-T", "r.fa", f"{name}.{end}").decode().splitlines()
+        ]
+        for name in ("plain", "full")
+    ]
+    primary = {}
+    count = 0
+    for plain, full in zip(*rows, strict=True):
+        flag = int(full[1])
+        if not flag & 0x100:
+            assert plain == full
+            primary[full[0], flag & 0x80] = full
+            continue
+        count += 1
+        assert plain[9:11] == ["*", "*"] and plain[:9] == full[:9]
+        bases, qualities = primary[full[0], flag & 0x80][9:11]
+        if flag & 0x10 != int(primary[full[0], flag & 0x80][1]) & 0x10:
+            bases, qualities = reverse_complement(bases), qualities[::-1]
+        assert full[9:11] == [bases, qualities]
+    assert count > 10

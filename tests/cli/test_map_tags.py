@@ -1,5 +1,6 @@
-"""The command ``map``: the tags and read groups of reads, from SAM, BAM, CRAM and comments."""
+"""What reads bring along: tags, read groups, and letters that stand for several bases."""
 
+import json
 import random
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mummergpu.cli.main import main
 
 TEMPLATES = 120
 GROUPS = ["@RG\tID:l1\tSM:s\tLB:a", "@RG\tID:l2\tSM:s\tLB:b"]
+
 KEPT = [
     *("RX:Z:ACG-TT", "BC:Z:hello world", "Ze:Z:", "XH:H:1AE3", "Xa:A:q", "RG:Z:l1"),
     *("Xi:i:-5", "Xj:i:300", "Xk:i:-70000", "Xl:i:4000000000", "Xm:i:200", "Xn:i:-300"),
@@ -21,8 +23,13 @@ KEPT = [
     *("Ba:B:c,-128,2", "Bb:B:C,255", "Bc:B:s,-300", "Bd:B:S,65535,1", "Be:B:i,-70000,1"),
     *("Bf:B:I,4294967295", "Bg:B:f,1.5,0.1,3e+10"),
 ]
+
 REPLACED = ["NM:i:90", "MD:Z:7", "AS:i:3", "XS:i:4", "SA:Z:g,1,+,9M,0,0;", "XA:Z:g,+1,9M,0;"]
+
+
 REPLACED += ["MC:Z:5M", "MQ:i:9"]
+
+
 OF_ALIGNMENTS = ["NH:i:3", "HI:i:1", "PG:Z:bwa", "UQ:i:7", "BQ:Z:@@@"]
 WRITTEN = {tag[:2] for tag in REPLACED}
 
@@ -52,8 +59,8 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.fixture(autouse=True)
-def inside(folder, monkeypatch):
+@pytest.fixture
+def tagged(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
@@ -89,7 +96,7 @@ def groups_of(path):
 
 @pytest.mark.parametrize("output", ["o.sam", "o.bam", "o.cram"])
 @pytest.mark.parametrize("reads", ["u.sam", "u.bam", "u.cram"])
-def test_tags_are_written_with_every_record(reads, output):
+def test_tags_are_written_with_every_record(tagged, reads, output):
     assert run(reads, "-N", "all", "-o", output) == 0
     own, records = expected(), found(output)
     assert all(tags == own[read] for read, tags in records)
@@ -97,7 +104,7 @@ def test_tags_are_written_with_every_record(reads, output):
     assert groups_of(output) == GROUPS
 
 
-def test_sorted_bam_has_the_same_records():
+def test_sorted_bam_has_the_same_records(tagged):
     assert run("u.bam", "-o", "o.bam") == 0
     assert run("u.bam", "--sort", "--mark-duplicates", "-o", "s.bam") == 0
     own = expected()
@@ -105,7 +112,7 @@ def test_sorted_bam_has_the_same_records():
     assert len(found("s.bam")) == len(found("o.bam"))
 
 
-def test_numbers_are_those_of_the_bam(folder):
+def test_numbers_are_those_of_the_bam(tagged, folder):
     """Numbers with a fraction keep all of their bits, and others their types."""
     assert run("u.bam", "-o", "o.bam") == 0
     with pysam.AlignmentFile("u.bam", check_sq=False) as file:
@@ -119,7 +126,7 @@ def test_numbers_are_those_of_the_bam(folder):
             assert mine == [tag for tag in tags if tag[0] in kept]
 
 
-def test_a_read_group_of_the_user_wins():
+def test_a_read_group_of_the_user_wins(tagged):
     assert run("u.bam", "-R", "@RG\\tID:mine\\tSM:x", "-o", "o.bam") == 0
     own = expected(with_groups=False)
     assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
@@ -129,7 +136,7 @@ def test_a_read_group_of_the_user_wins():
     assert groups_of("o.bam") == []
 
 
-def test_reads_of_other_files_are_of_a_group_of_their_own(folder, capsys):
+def test_reads_of_other_files_are_of_a_group_of_their_own(tagged, folder, capsys):
     other = (folder / "u.sam").read_text()
     Path("same.sam").write_text(other.replace(GROUPS[1], "@RG\tID:l3\tSM:s"))
     Path("other.sam").write_text(other.replace("LB:a", "LB:c"))
@@ -150,7 +157,7 @@ def test_reads_of_other_files_are_of_a_group_of_their_own(folder, capsys):
 
 
 @pytest.mark.parametrize("output", ["o.sam", "o.bam"])
-def test_comments_are_tags(output):
+def test_comments_are_tags(tagged, output):
     assert run("1.fq", "2.fq", "-y", "-o", output) == 0
     own = expected(with_groups=False)
     assert all(tags == own[read] | {"RG:Z:1"} for read, tags in found(output))
@@ -158,7 +165,7 @@ def test_comments_are_tags(output):
     assert all(tags == {"RG:Z:1"} for _, tags in found(output))
 
 
-def test_comments_of_fasta_and_of_any_blanks_are_tags():
+def test_comments_of_fasta_and_of_any_blanks_are_tags(tagged):
     bases = Path("g.fa").read_text().splitlines()[1][500:600]
     for start, end in ((">", ""), ("@", f"+a\tmore\n{'I' * 100}\n")):
         for comment in ("\tBC:Z:A C\tXi:i:+7", " BC:Z:A C\tXi:i:7", " \t BC:Z:A C\tXi:i:007"):
@@ -180,7 +187,7 @@ def test_comments_of_fasta_and_of_any_blanks_are_tags():
         "Xi:i:99999999999999999999999",
     ],
 )
-def test_other_comments_are_an_error(comment, capsys):
+def test_other_comments_are_an_error(tagged, comment, capsys):
     Path("bad.fq").write_text(f"@fine BC:Z:A\nACGT\n+\nIIII\n@bad {comment}\nACGT\n+\nIIII\n")
     assert run("bad.fq", "-o", "none.bam") == 0
     assert run("bad.fq", "-y", "-o", "none2.bam") == 1
@@ -189,7 +196,7 @@ def test_other_comments_are_an_error(comment, capsys):
     assert not Path("none2.bam").exists()
 
 
-def test_python_may_name_another_group():
+def test_python_may_name_another_group(tagged):
     index = mummergpu.Index.build("g.fa", min_length=16)
     index.map("u.bam").write("o.bam", read_group="@RG\tID:mine")
     own = expected(with_groups=False)
@@ -197,3 +204,122 @@ def test_python_may_name_another_group():
     assert groups_of("o.bam") == ["@RG\tID:mine"]
     with pytest.raises(mummergpu.MummergpuError, match="long_reads"):
         mummergpu.map("g.fa", "1.fq", output="o.sam", long_reads="never")
+
+
+CODES = "RYSWKMBDHVN"
+READS, BASES = 300, 120
+
+
+@pytest.fixture(scope="module")
+def letters_folder(tmp_path_factory):
+    """A reference and single reads of it, both with all letters of nucleotides."""
+    made = tmp_path_factory.mktemp("letters")
+    chance = random.Random(3)
+    genome = "".join(chance.choice("ACGT") for _ in range(4000))
+    genome = "".join(chance.choice(CODES) if at % 41 == 7 else b for at, b in enumerate(genome))
+    half = len(genome) // 2
+    small = genome[:half].lower() + "\n>s\n" + genome[half:]
+    (made / "r.fa").write_text(f">r\n{small}\n")
+    with (made / "reads.fq").open("w") as file:
+        for number in range(READS):
+            at = chance.randrange(half - BASES) + half * chance.randrange(2)
+            read = [_sequenced(letter, chance) for letter in genome[at : at + BASES]]
+            if number % 5 == 0:
+                del read[50:53]
+            bases = "".join(read)
+            if number % 2:
+                bases = reverse_complement(bases)
+            file.write(f"@r{number}\n{bases}\n+\n{'I' * len(bases)}\n")
+    run = ["-q", str(made / "r.fa")]
+    assert main(["index", *run, "-l", "14", "-o", str(made / "r.mgi")]) == 0
+    pages = ["--search", "kmer", "--page-size", "1k", "-l", "14"]
+    assert main(["index", *run, *pages, "-o", str(made / "pages.mgi")]) == 0
+    assert (
+        main(
+            [
+                *"map --backend cpu".split(),
+                *run,
+                str(made / "reads.fq"),
+                "-o",
+                str(made / "expected.sam"),
+            ]
+        )
+        == 0
+    )
+    return made
+
+
+def _sequenced(letter, chance):
+    """What a sequencer may tell of a letter: itself, more often than not."""
+    if letter in "ACGT":
+        return chance.choice(CODES) if chance.random() < 0.02 else letter
+    return letter if chance.random() < 0.6 else chance.choice("ACGT" + CODES)
+
+
+@pytest.fixture
+def letters(letters_folder, monkeypatch):
+    monkeypatch.chdir(letters_folder)
+
+
+def lines_of(path):
+    return samtools("view", path).decode().splitlines()
+
+
+def test_reads_keep_their_letters_on_both_strands(letters):
+    reads = Path("reads.fq").read_text().splitlines()[1::4]
+    found = {0: 0, 16: 0}
+    for read, row in zip(reads, lines_of("expected.sam"), strict=True):
+        fields = row.split("\t")
+        flag = int(fields[1])
+        assert fields[9] == (reverse_complement(read) if flag & 16 else read)
+        found[flag] += 1
+    assert min(found.values()) > READS // 3
+    assert {letter for read in reads for letter in read} == set("ACGT" + CODES)
+
+
+def test_edits_are_those_of_calmd(letters):
+    """A letter of the reference is in MD, and the same letter of the read is no edit."""
+    Path("calmd.sam").write_bytes(samtools("calmd", "--no-PG", "expected.sam", "r.fa"))
+    tags = []
+    for path in ("expected.sam", "calmd.sam"):
+        rows = [row.split("\t") for row in lines_of(path)]
+        tags.append([[tag for tag in row[11:] if tag[:2] in ("NM", "MD")] for row in rows])
+    assert [sorted(own) for own in tags[0]] == [sorted(others) for others in tags[1]]
+    assert set("RYSWKMBDHVN") <= set("".join(tag[5:] for own in tags[0] for tag in own))
+    with pysam.FastaFile("r.fa") as genome, pysam.AlignmentFile("expected.sam") as file:
+        equal = 0
+        for row in file:
+            bases = genome.fetch(row.reference_name).upper()
+            for at, place in row.get_aligned_pairs(matches_only=True):
+                letter = row.query_sequence[at]
+                equal += letter not in "ACGTN" and letter == bases[place]
+    assert equal > READS
+
+
+@pytest.mark.parametrize("name", ["o.bam", "o.cram", "o.sam"])
+def test_every_format_has_the_same_letters_and_is_read_back(letters, name):
+    assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", name]) == 0
+    expected = [row.split("\t")[:11] for row in lines_of("expected.sam")]
+    assert [row.split("\t")[:11] for row in lines_of(name)] == expected
+    words = ["-R", "@RG\\tID:reads", "-o", "again.sam"]
+    assert main(["map", "--backend", "cpu", "-q", "r.fa", name, *words]) == 0
+    assert lines_of("again.sam") == lines_of("expected.sam")
+
+
+@pytest.mark.parametrize("words", ["r.mgi", "pages.mgi", "pages.mgi --max-memory 20k"])
+def test_an_index_knows_the_letters(letters, words):
+    run = [*words.split(), "reads.fq", "-o", "o.sam", "--stats", "o.json"]
+    assert main(["map", "--backend", "cpu", "-q", *run]) == 0
+    assert lines_of("o.sam") == lines_of("expected.sam")
+    groups = json.loads(Path("o.json").read_text())["settings"]["page_groups"]
+    assert (groups > 1) == ("--max-memory" in words)
+
+
+def test_matches_of_reads_in_bam_are_those_of_fastq(letters):
+    """Without qualities, nothing keeps the letters: they match nothing."""
+    assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", "o.bam"]) == 0
+    texts = []
+    for reads in ("reads.fq", "o.bam", "expected.sam"):
+        assert main(["-C", "-q", "r.fa", reads, "-l", "20", "-o", "o.txt"]) == 0
+        texts.append(Path("o.txt").read_bytes())
+    assert texts[0] == texts[1] == texts[2]

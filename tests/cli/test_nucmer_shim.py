@@ -14,9 +14,6 @@ from helpers.sequences import random_bases
 
 from mummergpu.cli.main import main
 from mummergpu.cli.nucmer_shim import NucmerCommand, align_words, parse_nucmer_arguments
-from mummergpu.errors import MummerUsageError
-
-Captured = pytest.CaptureFixture[bytes]
 
 
 def command(line):
@@ -66,46 +63,6 @@ def command(line):
 def test_what_a_command_line_asks_for(line, fields):
     expected = {"reference": "r", "query": "q", "output": "out.delta"} | fields
     assert command(line) == NucmerCommand(**expected)
-
-
-@each(
-    "line, message",
-    [
-        ("", "0 are given"),
-        ("r", "1 are given"),
-        ("r q s", "3 are given"),
-        ("--mum --maxmatch r q", "--maxmatch and --mum exclude each other"),
-        ("--delta=x -p y r q", "--delta=FILE and --prefix exclude each other"),
-        ("-x r q", "unknown option -x"),
-        ("-fx r q", "unknown option -fx"),
-        ("--nothing r q", "unknown option --nothing"),
-        ("--max r q", "could be --max-chunk or --maxgap or --maxmatch"),
-        ("--mum=3 r q", "option --mum takes no value"),
-        ("r q -l", "option -l needs a value"),
-        ("r q --prefix", "option --prefix needs a value"),
-        ("-l many r q", "--minmatch: 'many' is not a whole number"),
-        ("-b 1.5 r q", "--breaklen: '1.5' is not a whole number"),
-        ("-d x r q", "--diagfactor: 'x' is not a number"),
-        ("-d nan r q", "--diagfactor: nan is less than 0"),
-        ("--maxgap=-1 r q", "--maxgap: -1 is less than 0"),
-        ("-M x r q", "--max-chunk: 'x' is not a whole number"),
-        ("--banded r q", "cannot do what --banded asks for"),
-        ("--nooptimize r q", "cannot do what --nooptimize asks for"),
-        ("--no-delta r q", "cannot do what --nodelta asks for"),
-        ("--sam-short=x --sam-long=y r q", "--sam-short and --sam-long exclude each other"),
-        ("--sam-long x --delta=y r q", "--sam-long and --delta exclude each other"),
-        ("--sam-short x --coords r q", "--sam-short and --coords exclude each other"),
-        ("r q --sam-long", "option --sam-long needs a value"),
-        ("--save x r q", "cannot do what --save asks for"),
-        ("--load x r q", "cannot do what --load asks for"),
-        ("--batch 1000 r q", "cannot do what --batch asks for"),
-    ],
-)
-def test_what_is_refused(line, message):
-    with pytest.raises(MummerUsageError) as caught:
-        parse_nucmer_arguments(line.split())
-    assert message in str(caught.value)
-    assert caught.value.exit_code == 1
 
 
 def test_words_for_align():

@@ -1,4 +1,4 @@
-"""What the command line tells the main job: spellings, places, defaults."""
+"""What the command line tells the main job: spellings, places, defaults, and ``--for``."""
 
 import os
 
@@ -248,3 +248,47 @@ def test_options_that_speak_of_trees_mean_a_search_of_trees(told, words, search,
 
 def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows():
     assert PAPER_PAGE_BASES == MAX_PAGE_BASES
+
+
+FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
+
+
+def purpose_of(told, line):
+    assert main(["ref.fa", "reads.fq", *line.split()]) == 0
+    return told.pop()
+
+
+@each(
+    "line, strands, mode, flipped, three_columns_for",
+    [
+        ("", FORWARD, Uniqueness.ALL, False, ""),
+        ("--for mgaps", FORWARD, Uniqueness.ALL, False, "mgaps"),
+        ("--for mgaps -b -mum", BOTH, Uniqueness.IN_BOTH, False, "mgaps"),
+        ("--for nucmer", BOTH, Uniqueness.IN_REFERENCE, False, "nucmer"),
+        ("--for nucmer -r -maxmatch", REVERSE, Uniqueness.ALL, False, "nucmer"),
+        ("--for nucmer -b -mum", BOTH, Uniqueness.IN_BOTH, False, "nucmer"),
+        ("--for nucmer -maxmatch", BOTH, Uniqueness.ALL, False, "nucmer"),
+        ("--for mummerplot", BOTH, Uniqueness.ALL, True, ""),
+        ("--for mummerplot -r -mum -F -L", REVERSE, Uniqueness.IN_BOTH, True, ""),
+        ("--for mummerplot -b -c -o x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
+    ],
+)
+def test_what_is_set(line, strands, mode, flipped, three_columns_for, told):
+    options = purpose_of(told, line)
+    assert options.search.strands == strands
+    assert options.search.uniqueness is mode
+    assert options.style.forward_coordinates == flipped
+    assert options.style.three_columns_for == three_columns_for
+
+
+@pytest.mark.parametrize("program", ["mgaps", "nucmer"])
+def test_a_reference_of_several_records(program, tmp_path, capfd):
+    reference, out = tmp_path / "r.fa", tmp_path / "out"
+    reference.write_text(">a\nACGTTGCA\n>b\nAAAA\n")
+    words = [str(reference), str(reference), "-C", "-q", "-l", "4", "-o", str(out)]
+    assert main([*words, "--for", program]) == 2
+    assert f"--for {program}: the reference has 2 records" in capfd.readouterr().err
+    assert not out.exists()
+    assert main([*words, "--for", "mummerplot"]) == 0
+    reference.write_text(">a\nACGTTGCA\n")
+    assert main([*words, "--for", program]) == 0

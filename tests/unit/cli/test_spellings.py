@@ -1,4 +1,4 @@
-"""Words of the command line before click reads them."""
+"""Words of the command line before click reads them, and the help that shows them."""
 
 import click
 import pytest
@@ -134,3 +134,23 @@ def test_a_file_is_no_misspelt_verb(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "doctr").touch()
     assert verb_meant("doctr", commands.commands) is None
+
+
+SECTIONED = ("match", "map", "align", "hmmsearch", "hmmscan")
+
+
+@pytest.mark.parametrize("name", commands.commands)
+def test_the_help_shows_every_option(name):
+    command = commands.commands[name]
+    text = command.get_help(click.Context(command, info_name=name))
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert not option.hidden and option.opts[0] in text
+
+
+@pytest.mark.parametrize("name", SECTIONED)
+def test_options_stand_below_titles(name):
+    command = commands.commands[name]
+    text = command.get_help(click.Context(command, info_name=name))
+    titles = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
+    assert len(titles) >= 6
