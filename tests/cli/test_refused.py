@@ -193,6 +193,11 @@ def test_wrong_references_end_with_1(reference, place, inside, capfd):
     assert re.match(place + ": ", refused(reference, READS, inside, capfd))
 
 
+def test_a_name_of_a_file_is_made_printable(capfd):
+    told = error_of(["r.fa", "line\nbreak\x1b.fq", "-o", "out"], 1, capfd)
+    assert told.startswith(r"line\nbreak\x1b.fq: ")
+
+
 def test_an_older_output_survives_a_failure(inside, capfd):
     (inside / "out").write_text("old")
     (inside / "bad.fq").write_bytes(GOOD + b"@b")
