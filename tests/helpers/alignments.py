@@ -75,9 +75,13 @@ def reference_of(path):
 
 
 def bases_of(reference, record):
-    """Return the letters of a record."""
-    begin = int(reference.record_starts[record])
-    return decode(reference.codes[begin : begin + int(reference.record_lengths[record])])
+    """Return the letters of a record, which are decoded once."""
+    texts = vars(reference).setdefault("texts_of_tests", {})
+    if record not in texts:
+        begin = int(reference.record_starts[record])
+        end = begin + int(reference.record_lengths[record])
+        texts[record] = decode(reference.codes[begin:end])
+    return texts[record]
 
 
 def aligned_reads(path):

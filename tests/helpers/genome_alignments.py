@@ -9,6 +9,7 @@ import numpy as np
 
 from helpers.alignments import COMPLEMENT, bases_of
 from helpers.in_memory import named_queries, named_records
+from helpers.sequences import write_fasta
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.genome_rows import GenomeRows
 from mummergpu.output.genomes.sink import AlignedQueries
@@ -84,6 +85,18 @@ class GenomeCase:
             np.arange(len(self.rows)),
             np.zeros(len(self.rows)),
         )
+
+    def forward_range(self, row):
+        """Where an alignment lies in its query as the file has it."""
+        size = len(self.texts[row.query])
+        begin, end = row.query_start, row.query_end
+        return (size - end, size - begin) if row.strand else (begin, end)
+
+    def write_reference(self, path):
+        """Write the records as FASTA."""
+        names = [name.decode() for name in self.reference.names]
+        bases = (bases_of(self.reference, number).decode() for number, _ in enumerate(names))
+        write_fasta(path, zip(names, bases, strict=True))
 
     def aligned_text(self, row):
         """The bases of the query that are aligned, on the strand of the reference."""

@@ -1,6 +1,5 @@
-"""The sink for files: by what their rows are, by their formats, sorted or not, with an index."""
+"""Files of rows: by what their rows are, by their names, sorted or not, with an index."""
 
-import gzip
 import random
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,7 +8,8 @@ import numpy as np
 import pysam
 import pytest
 from helpers.alignment_tools import GROUP
-from helpers.made_alignments import plain_lines, random_alignments, random_reference
+from helpers.loops import each
+from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import pass_through, rows_of
 
 from mummergpu.errors import OptionError
@@ -17,6 +17,7 @@ from mummergpu.output.formats import FORMATS, USUAL, RowKind, names_of, target_o
 from mummergpu.output.open_sink import check_targets, index_path, open_sink
 from mummergpu.output.options import SamOptions, SortOptions
 from mummergpu.output.sink import OutputContext
+from mummergpu.output.targets import OutputTarget
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 
@@ -30,69 +31,75 @@ def test_every_format_has_rows_and_is_named_by_its_files():
         for name in names_of(rows)[1:]:
             for suffix in FORMATS[name].suffixes:
                 assert target_of(f"x{suffix}", rows=rows).format == name
+            # A format that is named wins.
+            path = "x.png" if name == "plot" else "x.paf"
+            assert target_of(path, name, rows=rows).format == name
     assert all(made.rows for made in FORMATS.values())
 
 
-@pytest.mark.parametrize(
-    ("path", "rows", "expected"),
+@each(
+    "path, format_name, compression",
     [
-        (
-            "x.bed",
-            RowKind.GENOMES,
-            "genome alignments are written as delta, .* cram or vcf, .* bed",
-        ),
-        ("x.delta", RowKind.READS, "alignments are written as sam, .* and not as delta"),
-        ("x.bam.gz", RowKind.GENOMES, "compress bam once more"),
-        ("x.unknown", RowKind.GENOMES, r"end in '.unknown': choose .delta, .paf, .*, or one with"),
-        ("x.txt.gz", RowKind.GENOMES, "no format has names that end in '.txt'"),
-        ("a.b/x.bamm", RowKind.READS, r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
-        ("x.vcf", RowKind.READS, "alignments are written as sam, .* and not as vcf"),
-        ("x.cram", RowKind.MATCHES, "matches are written as mummer, .* and not as cram"),
+        *(("-", "mummer", None), ("x.txt", "mummer", None), ("a.b/x", "mummer", None)),
+        *(("x.txt.gz", "mummer", "bgzf"), ("x.PAF.GZ", "paf", "bgzf"), ("x.bam", "bam", None)),
+        *(("x.bed.bgz", "bed", "bgzf"), ("x.sam.zst", "sam", "zstd")),
+        ("x.feather", "arrow", None),
+    ],
+)
+def test_the_name_of_a_file_tells_its_format(path, format_name, compression):
+    assert target_of(path) == OutputTarget(path, format_name, compression)
+
+
+@each(
+    "path, rows, expected",
+    [
+        ("x.bed", "GENOMES", "genome alignments are written as delta, .* cram or vcf, .* bed"),
+        ("x.delta", "READS", "alignments are written as sam, .* and not as delta"),
+        ("x.bam.gz", "GENOMES", "compress bam once more"),
+        ("x.cram.zst", "READS", "compress cram once more"),
+        ("x.parquet.bgz", "MATCHES", "compress parquet once more"),
+        ("x.unknown", "GENOMES", r"end in '.unknown': choose .delta, .paf, .*, or one with"),
+        ("x.txt.gz", "GENOMES", "no format has names that end in '.txt'"),
+        ("a.b/x.bamm", "READS", r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
+        ("x.vcf", "READS", "alignments are written as sam, .* and not as vcf"),
+        ("x.cram", "MATCHES", "matches are written as mummer, .* and not as cram"),
     ],
 )
 def test_other_formats_are_refused(path, rows, expected):
     with pytest.raises(OptionError, match=expected):
-        target_of(path, rows=rows)
+        target_of(path, rows=RowKind[rows])
 
 
-@pytest.mark.parametrize("name", ["x.sam", "x.sam.gz", "x.bam", "x.cram", "x.paf"])
+@each("name", ["x.sam", "x.sam.gz", "x.paf"])
+def test_text_is_not_sorted(name):
+    target = target_of(name, rows=RowKind.READS)
+    for sort, option in ((SORTED, "sort"), (MARKED, "mark_duplicates")):
+        with pytest.raises(OptionError, match=option):
+            check_targets([target], None, sort)
+
+
+@pytest.mark.parametrize("name", ["x.bam", "x.cram"])
 @pytest.mark.parametrize("sort", [None, SORTED, MARKED])
-def test_every_format_of_reads(tmp_path, name, sort):
+def test_two_files_of_one_run(tmp_path, name, sort):
+    """They are equal, and one that is sorted has an index."""
     made = random.Random(3)
     reference = random_reference(made)
     case = random_alignments(made, reference, 40)
     facts = OutputContext(reference, ("r.fq",), 2, "test", SamOptions(GROUP), sort=sort)
     target = target_of(str(tmp_path / name), rows=RowKind.READS)
-    if sort is not None and target.format not in ("bam", "cram"):
-        option = "sort" if sort.by_coordinate else "mark_duplicates"
-        with pytest.raises(OptionError, match=option):
-            check_targets([target], None, sort)
-        return
+    path = index_path(target, reference, sort)
+    assert (path is not None) == (sort is SORTED)
     with ExitStack() as stack:
         files = [stack.enter_context(OutputFile(path)) for path in (target.path, f"{target.path}2")]
-        path = index_path(target, reference, sort)
-        assert (path is not None) == (name in ("x.bam", "x.cram") and sort is SORTED)
         index = None if path is None else stack.enter_context(OutputFile(path))
-        targets, indexes = [target, target], [index, None]
-        sink = open_sink(targets, files, facts, Stats(), RowKind.READS, indexes)
+        sink = open_sink([target] * 2, files, facts, Stats(), RowKind.READS, [index, None])
         pass_through(sink, [case])
-    text = (tmp_path / name).read_bytes()
-    assert text == (tmp_path / f"{name}2").read_bytes(), "two files of one run are equal"
-    if name == "x.paf":
-        assert text.count(b"\n") == int((case.columns.flags & 4 == 0).sum())
-        return
-    rows = rows_of(tmp_path / name)
-    assert len(rows) == case.columns.row_count
-    if path is not None:
-        with pysam.AlignmentFile(target.path) as found:
-            assert found.check_index()
-    if "sam" in name:
-        text = gzip.decompress(text) if name.endswith("gz") else text
-        lines = b"".join(line for line in text.splitlines(True) if not line.startswith(b"@"))
-        assert lines == plain_lines(case, reference, GROUP.name.encode())
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"{name}2").read_bytes()
+    assert len(rows_of(tmp_path / name)) == case.columns.row_count
     with pysam.AlignmentFile(target.path, check_sq=False) as found:
         order = found.header.to_dict()["HD"]["SO"]
         assert order == ("coordinate" if sort is SORTED else "unsorted")
+        assert found.has_index() == (sort is SORTED)
 
 
 def test_a_long_record_needs_another_index():

@@ -1,23 +1,27 @@
-"""Compressed output is what other programs read: gzip, bgzip, samtools and zstd."""
+"""Compressed output is what other programs read, and the same however it is cut and shared."""
 
 import gzip
 import os
 import random
-import shutil
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
 
 import numpy as np
-import pysam
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from isal import igzip_lib
 
-from mummergpu.errors import OptionError
 from mummergpu.output.bytes.bgzf_blocks import FAILED
-from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor, compressor_of
-from mummergpu.output.formats import RowKind, names_of, target_of
-from mummergpu.output.targets import OutputTarget
+from mummergpu.output.bytes.compression import (
+    BGZF_BLOCK_BYTES,
+    BgzfCompressor,
+    CompressedStream,
+    compressor_of,
+)
 
 SIZES = [0, 1, 1000, BGZF_BLOCK_BYTES - 1, BGZF_BLOCK_BYTES, BGZF_BLOCK_BYTES + 1, 300_000]
 
@@ -26,41 +30,6 @@ def text_of(size, random_bytes):
     return (
         os.urandom(size) if random_bytes else bytes(random.Random(size).choices(b"ACGT\n", k=size))
     )
-
-
-@pytest.mark.parametrize("random_bytes", [False, True])
-@pytest.mark.parametrize("size", SIZES)
-def test_bgzf_is_gzip(size, random_bytes):
-    text = text_of(size, random_bytes)
-    compressor = BgzfCompressor()
-    packed = compressor.compress(np.frombuffer(text, dtype=np.uint8)) + compressor.compress(text)
-    assert gzip.decompress(packed + compressor.end()) == text + text
-
-
-@pytest.mark.parametrize("random_bytes", [False, True])
-def test_each_block_says_where_the_next_one_begins(random_bytes):
-    text = text_of(300_000, random_bytes)
-    compressor = BgzfCompressor()
-    packed = compressor.compress(text) + compressor.end()
-    at, blocks = 0, []
-    while at < len(packed):
-        size = int.from_bytes(packed[at + 16 : at + 18], "little") + 1
-        blocks.append(gzip.decompress(packed[at : at + size]))
-        at += size
-    assert at == len(packed) and b"".join(blocks) == text and blocks[-1] == b""
-    assert max(map(len, blocks)) == BGZF_BLOCK_BYTES
-
-
-@pytest.mark.parametrize("random_bytes", [False, True])
-def test_htslib_reads_bgzf(random_bytes, tmp_path):
-    text = text_of(300_000, random_bytes)
-    compressor = BgzfCompressor()
-    path = tmp_path / "x.gz"
-    path.write_bytes(compressor.compress(text) + compressor.end())
-    with pysam.BGZFile(str(path)) as file:
-        assert file.read(len(text) + 1) == text
-    if (program := shutil.which("bgzip")) is not None:
-        subprocess.run([program, "-t", str(path)], check=True)
 
 
 def test_zstd_reads_what_is_written(tmp_path):
@@ -74,36 +43,6 @@ def test_zstd_reads_what_is_written(tmp_path):
     except FileNotFoundError:
         pytest.skip("zstd is not installed")
     assert done.stdout == b"one two"
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("-", OutputTarget("-", "mummer", None)),
-        ("x.txt", OutputTarget("x.txt", "mummer", None)),
-        ("a.b/x", OutputTarget("a.b/x", "mummer", None)),
-        ("x.txt.gz", OutputTarget("x.txt.gz", "mummer", "bgzf")),
-        ("x.PAF.GZ", OutputTarget("x.PAF.GZ", "paf", "bgzf")),
-        ("x.bed.bgz", OutputTarget("x.bed.bgz", "bed", "bgzf")),
-        ("x.sam.zst", OutputTarget("x.sam.zst", "sam", "zstd")),
-        ("x.bam", OutputTarget("x.bam", "bam", None)),
-        ("x.feather", OutputTarget("x.feather", "arrow", None)),
-    ],
-)
-def test_the_name_of_a_file_tells_its_format(path, expected):
-    assert target_of(path) == expected
-
-
-def test_a_format_that_is_named_wins():
-    for name in names_of(RowKind.MATCHES):
-        path = "x.png" if name == "plot" else "x.paf"
-        assert target_of(path, name).format == name
-
-
-@pytest.mark.parametrize("path", ["x.bam.gz", "x.cram.zst", "x.parquet.bgz"])
-def test_nothing_is_compressed_twice(path):
-    with pytest.raises(OptionError, match="once more"):
-        target_of(path)
 
 
 def mixed_text(size, seed):
@@ -139,8 +78,8 @@ def test_blocks_are_those_of_the_library(level):
             own = text[begin : begin + BGZF_BLOCK_BYTES].tobytes()
             length = int.from_bytes(packed[at + 16 : at + 18], "little") + 1
             deflated = igzip_lib.compress(own, level, igzip_lib.COMP_DEFLATE)
-            if len(deflated) <= len(own):
-                assert packed[at + 18 : at + length - 8] == deflated
+            # What cannot be deflated is stored.
+            assert len(deflated) > len(own) or packed[at + 18 : at + length - 8] == deflated
             at += length
         assert at == len(packed)
 
@@ -192,17 +131,23 @@ def test_blocks_do_not_depend_on_where_memory_lies(place):
             assert len({one.compress(bytes(block)) for one in compressors}) == 1
 
 
+@cache
+def words_of_all_hashes(values):
+    """A word for each value of the hash of an address."""
+    made, words = random.Random(values), {}
+    while len(words) < values:
+        word = made.getrandbits(32)
+        words.setdefault(hash_of(word) % values, word)
+    return words
+
+
 def texts_of_all_hashes(size):
     """Texts whose first bytes come again, one for each value of the hash of an address.
 
     Of a short text, the library uses fewer bits of the hash.
     """
-    made = random.Random(size)
     values = min(1 << 13, 1 << (2 * size).bit_length())
-    words = {}
-    while len(words) < values:
-        word = made.getrandbits(32)
-        words.setdefault(hash_of(word) % values, word)
+    words = words_of_all_hashes(values)
     texts = np.random.default_rng(size).integers(0, 4, (values, size), dtype=np.uint8)
     for text, word in zip(texts, words.values(), strict=True):
         for place in range(0, size - 4, max(5, size // 4)):
@@ -210,9 +155,11 @@ def texts_of_all_hashes(size):
     return [text.tobytes() for text in texts]
 
 
-@pytest.mark.parametrize("size", [12, 40, 600, 3000, 5000])
-@pytest.mark.parametrize("is_slow", [False, True])
-def test_threads_make_the_same_blocks(is_slow, size, request):
+@pytest.mark.parametrize(
+    ("size", "is_slow"),
+    [(12, False), (40, False), (600, False), (3000, False), (5000, False), (600, True)],
+)
+def test_threads_make_the_same_blocks(size, is_slow, request):
     """Each thread keeps its state elsewhere; those of igzip for Python differ in a few blocks."""
     compressor = request.getfixturevalue("slow") if is_slow else BgzfCompressor()
     texts = texts_of_all_hashes(size)
@@ -234,3 +181,66 @@ def test_a_library_that_disagrees_is_called_block_by_block(monkeypatch):
     compressor = BgzfCompressor()
     assert compressor._functions is None
     assert gzip.decompress(compressor.compress(b"abc") + compressor.end()) == b"abc"
+
+
+CHUNK_BYTES = BgzfCompressor.chunk_bytes
+TEXT = np.random.default_rng(3).integers(0, 8, 3 * CHUNK_BYTES + 1234, dtype=np.uint8).tobytes()
+
+
+def compressed(text, cuts, threads):
+    found = []
+    given_back = []
+
+    def take_back(piece):
+        assert isinstance(piece, np.ndarray)
+        given_back.append(piece.ctypes.data)
+        piece.fill(0)
+
+    stream = CompressedStream(BgzfCompressor(), threads, found.append, take_back)
+    bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
+    pieces = [
+        np.frombuffer(bytearray(text[begin:end]), dtype=np.uint8) for begin, end in pairwise(bounds)
+    ]
+    for piece in pieces:
+        stream.add(piece)
+    stream.finish()
+    stream.close()
+    assert given_back == [piece.ctypes.data for piece in pieces if piece.size]
+    return b"".join(found)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    found = compressed(TEXT, [], 1)
+    assert gzip.decompress(found) == TEXT
+    return found
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.lists(st.integers(0, 1 << 30), max_size=6), st.integers(1, 4))
+def test_cuts_and_threads_change_nothing(whole, cuts, threads):
+    assert compressed(TEXT, cuts, threads) == whole
+
+
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1])
+def test_every_size_comes_back(size):
+    assert gzip.decompress(compressed(TEXT[:size], [], 2)) == TEXT[:size]
+
+
+def test_few_chunks_wait(monkeypatch):
+    monkeypatch.setattr(BgzfCompressor, "chunk_bytes", 10)
+    found = []
+    stream = CompressedStream(BgzfCompressor(), 1, found.append)
+    for number in range(50):
+        stream.add(b"0123456789")
+        assert len(found) >= number - 2
+    stream.close()
+
+
+def test_closing_ends_the_threads():
+    before = set(threading.enumerate())
+    stream = CompressedStream(BgzfCompressor(), 3, lambda piece: None)
+    stream.add(TEXT)
+    assert set(threading.enumerate()) - before
+    stream.close()
+    assert set(threading.enumerate()) <= before

@@ -2,16 +2,13 @@
 
 import io
 import random
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from helpers.sequences import random_bases, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
-from mummergpu.errors import LibraryError
 from mummergpu.output.matches import arrow
 from mummergpu.runtime.stats import Stats
 
@@ -67,16 +64,6 @@ def rows_of(table):
     return list(zip(*(table[name].to_pylist() for name in COLUMNS), strict=True))
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_the_columns_are_those_of_the_matches(pyarrow, format_name):
-    assert run(f"-o x.{format_name}") == 0
-    table = table_of(pyarrow, Path(f"x.{format_name}").read_bytes(), format_name)
-    assert table.column_names == COLUMNS
-    assert rows_of(table) == expected_rows() and table.num_rows > 100
-    numbers = [pyarrow.int64()] * 3
-    assert table.schema.types[2:] == [*numbers, pyarrow.bool_()]
-
-
 @pytest.mark.usefixtures("small_groups")
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_groups_of_rows_do_not_depend_on_blocks_and_threads(pyarrow, format_name, monkeypatch):
@@ -88,8 +75,9 @@ def test_groups_of_rows_do_not_depend_on_blocks_and_threads(pyarrow, format_name
         assert run(f"-o {name} {words}") == 0
         found.add(Path(name).read_bytes())
     (content,) = found
-    expected = expected_rows()
-    assert rows_of(table_of(pyarrow, content, format_name)) == expected
+    expected, table = expected_rows(), table_of(pyarrow, content, format_name)
+    assert table.column_names == COLUMNS and rows_of(table) == expected
+    assert table.schema.types[2:] == [*[pyarrow.int64()] * 3, pyarrow.bool_()]
     if format_name == "parquet":
         metadata = parquet.ParquetFile(io.BytesIO(content)).metadata
         sizes = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
@@ -166,41 +154,6 @@ def test_names_of_any_bytes_are_kept_apart(pyarrow, format_name):
     assert set(table["reference"].to_pylist()) == {"r\\xe9"}
     m = next(mummergpu.Index.build("r.fa").stream("q.fa", strands="both"))
     assert rows_of(m.to_arrow()) == rows_of(table)
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_a_failed_run_leaves_nothing(pyarrow, format_name):
-    Path("q.fa").write_text(Path("q.fa").read_text() + ">bad\n!\n")
-    assert run(f"-o x.{format_name} -o x.txt --block-size 100") == 1
-    assert sorted(path.name for path in Path().iterdir()) == ["q.fa", "r.fa"]
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_a_full_disk_is_one_line(pyarrow, format_name, capsys):
-    assert run(f"--format {format_name} -o /dev/full") == 1
-    assert "/dev/full: cannot be written: No space left" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_a_missing_library_is_named(format_name, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    m = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
-    with pytest.raises(LibraryError, match=r"needs pyarrow \(pip install 'mummergpu\[arrow\]'\)"):
-        m.write(f"x.{format_name}")
-    assert not Path(f"x.{format_name}").exists()
-
-
-@pytest.mark.parametrize("format_name", FORMATS)
-def test_pandas_reads_it(pyarrow, format_name):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    assert run(f"-o x.{format_name}") == 0
-    read = {"arrow": pandas.read_feather, "parquet": pandas.read_parquet}[format_name]
-    frame = read(f"x.{format_name}")
-    expected = mummergpu.Index.build("r.fa").match(QUERIES, strands="both")
-    assert frame["query"].tolist() == [row.query for row in expected]
-    assert frame["reference"].tolist() == [row.reference for row in expected]
-    assert np.array_equal(frame["reference_start"], expected.reference_start)
 
 
 @pytest.mark.usefixtures("small_groups")
