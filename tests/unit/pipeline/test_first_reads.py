@@ -5,6 +5,7 @@ import threading
 
 import pytest
 from helpers.read_pairs import write_pairs
+from helpers.sequences import write_fasta
 
 from mummergpu.errors import OptionError
 from mummergpu.input.blocks.read_files import MateFiles, ReadFile
@@ -29,29 +30,34 @@ def mates_of(folder):
     return MateFiles(str(folder / "1.fq"), str(folder / "2.fq"))
 
 
-@pytest.mark.parametrize("count", [1, 7, 15, 16, PAIRS, 10 * PAIRS])
-def test_the_first_templates_come_again(folder, count):
+def count(blocks):
+    return sum(block.query_count for block in blocks)
+
+
+def names_of(blocks):
+    return b"".join(bytes(block.names) for block in blocks)
+
+
+@pytest.mark.parametrize("templates", [1, 7, 15, 16, PAIRS, 10 * PAIRS])
+def test_the_first_templates_come_again(folder, templates):
     stats = Stats()
     with stream_of(mates_of(folder), stats=stats) as stream:
-        first = stream.first_templates(count)
+        first = stream.first_templates(templates)
         blocks = list(stream.blocks())
-    assert sum(block.pair_count for block in first) == min(count, PAIRS)
+    assert count(first) == 2 * min(templates, PAIRS)
     assert [block.index for block in blocks] == list(range(len(blocks)))
-    assert sum(block.pair_count for block in blocks) == PAIRS
+    assert count(blocks) == 2 * PAIRS
     assert stats.counts["queries"] == 2 * PAIRS
     assert bytes(first[0].codes) == bytes(blocks[0].codes[: first[0].base_count])
 
 
 def test_templates_farther_in_come_by_their_numbers(folder):
     with stream_of(mates_of(folder), size=500) as stream:
-        every = b"".join(bytes(block.names) for block in stream.first_templates(PAIRS))
-        parts = [
-            b"".join(bytes(block.names) for block in stream.first_templates(7, skipped))
-            for skipped in range(0, PAIRS, 7)
-        ]
-        assert b"".join(parts) == every
+        every = names_of(stream.first_templates(PAIRS))
+        skipped = range(0, PAIRS, 7)
+        assert b"".join(names_of(stream.first_templates(7, one)) for one in skipped) == every
         assert stream.first_templates(7, PAIRS) == []
-        assert sum(block.pair_count for block in stream.blocks()) == PAIRS
+        assert count(stream.blocks()) == 2 * PAIRS
 
 
 def test_pairs_and_single_reads_are_templates(folder):
@@ -59,8 +65,8 @@ def test_pairs_and_single_reads_are_templates(folder):
     with stream_of(single, both) as stream:
         first = stream.first_templates(PAIRS + 10)
         assert sum(block.pair_count for block in first) == 10
-        assert sum(block.query_count for block in first) == PAIRS + 20
-        assert sum(block.query_count for block in stream.blocks()) == 3 * PAIRS
+        assert count(first) == PAIRS + 20
+        assert count(stream.blocks()) == 3 * PAIRS
     with stream_of(both, single) as stream:
         first = stream.first_templates(10 * PAIRS)
         assert [
@@ -68,28 +74,22 @@ def test_pairs_and_single_reads_are_templates(folder):
         ] == [2 * PAIRS, PAIRS]
 
 
-@pytest.mark.parametrize("size", [100, 3000, 1 << 20])
-def test_the_first_reads_do_not_depend_on_the_blocks(folder, size):
+def test_the_first_reads_do_not_depend_on_the_blocks(folder):
     """Whatever the threads and the size of a file make of blocks."""
-    source = ReadFile(str(folder / "1.fq"))
-    with stream_of(source, size=size) as stream:
-        first = stream.first_templates(37)
-        assert sum(block.query_count for block in first) == 37
-        names = b"".join(bytes(block.names) for block in first)
-    with stream_of(source) as stream:
-        assert b"".join(bytes(block.names) for block in stream.first_templates(37)) == names
+    found = set()
+    for size in (100, 3000, 1 << 20):
+        with stream_of(ReadFile(str(folder / "1.fq")), size=size) as stream:
+            first = stream.first_templates(37)
+            assert count(first) == 37
+            found.add(names_of(first))
+    assert len(found) == 1
 
 
 def test_the_usual_length_is_that_of_nearly_all_reads(tmp_path):
     """Most of the reads are long, and too few are short for the median."""
 
     def usual(lengths):
-        (tmp_path / "q.fa").write_text(
-            "".join(
-                f">{n}\n{'ACGT' * 100}"[: len(str(n)) + 2 + bases] + "\n"
-                for n, bases in enumerate(lengths)
-            )
-        )
+        write_fasta(tmp_path / "q.fa", ((n, "A" * bases) for n, bases in enumerate(lengths)))
         with stream_of(ReadFile(str(tmp_path / "q.fa"))) as stream:
             return usual_length(stream.first_templates(1000))
 
@@ -108,9 +108,9 @@ def test_no_thread_reads_a_pipe_before_the_blocks_are_asked_for(folder):
     with stream_of(ReadFile(str(pipe), interleaved=True)) as stream:
         assert set(threading.enumerate()) <= before
         writer.start()
-        assert sum(block.pair_count for block in stream.first_templates(20)) == 20
+        assert count(stream.first_templates(20)) == 40
         assert not any(thread.name == "read" for thread in threading.enumerate())
-        assert sum(block.pair_count for block in stream.blocks()) == PAIRS
+        assert count(stream.blocks()) == 2 * PAIRS
     writer.join()
 
 
@@ -121,14 +121,10 @@ def test_a_pipe_without_data_does_not_keep_the_stream_from_ending(folder):
         pass
 
 
-def block_of(folder):
-    with stream_of(mates_of(folder)) as stream:
-        return stream.first_templates(PAIRS)[0]
-
-
 def test_the_length_of_seeds_is_that_of_the_user_or_of_the_reads(folder):
     told = []
-    block = block_of(folder)
+    with stream_of(mates_of(folder)) as stream:
+        block = stream.first_templates(PAIRS)[0]
     assert choose_seed_length(None, [block], 1, "x", told.append) == 20
     assert choose_seed_length(20, [block], 20, "x", told.append) == 20
     assert choose_seed_length(None, [], 1, "x", told.append) == 16

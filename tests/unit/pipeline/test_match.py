@@ -1,16 +1,18 @@
+"""The main job: groups of pages, blocks, progress and counts."""
+
 import random
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.options import match_options
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, read_fasta, write_fasta
 
 from mummergpu.matching.options import Uniqueness
 from mummergpu.matching.summary import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.matching.tree import cpu as trees
+from mummergpu.output.formats import target_of
 from mummergpu.pipeline import block_search_loop
 from mummergpu.pipeline import match as pipeline
 from mummergpu.pipeline.context import RunContext
@@ -27,10 +29,11 @@ def files(tmp_path):
     repeat = random_bases(made, 60)
     records = [random_bases(made, 400) + repeat for _ in range(12)]
     reads = [record[start : start + 90] for record in records for start in (0, 130, 370)]
-    reference, queries = tmp_path / "reference.fa", tmp_path / "reads.fa"
-    reference.write_text("".join(f">r{n}\n{text}\n" for n, text in enumerate(records)))
-    queries.write_text("".join(f">q{n}\n{text}\n" for n, text in enumerate(reads)))
-    return str(reference), str(queries)
+    named = {"reference.fa": ("r", records), "reads.fa": ("q", reads)}
+    return [
+        str(write_fasta(tmp_path / path, ((f"{name}{n}", text) for n, text in enumerate(texts))))
+        for path, (name, texts) in named.items()
+    ]
 
 
 def output_of(files, folder, progress=None, **told):
@@ -114,8 +117,8 @@ def test_progress_tells_what_is_written(files, tmp_path, given):
 def test_progress_goes_on_within_a_long_query(files, tmp_path, monkeypatch):
     sizes = replace(trees.SIZES, piece_bases=100, long_query=1000, batch_bases=200)
     monkeypatch.setattr(trees, "SIZES", sizes)
-    genome = "".join(Path(files[0]).read_text().split("\n")[1::2])
-    (tmp_path / "long.fa").write_text(f">long\n{genome}\n")
+    genome = "".join(read_fasta(files[0]).values())
+    write_fasta(tmp_path / "long.fa", {"long": genome})
 
     def steps(queries):
         progress = _Watched()
@@ -132,8 +135,8 @@ def test_progress_goes_on_within_a_long_query(files, tmp_path, monkeypatch):
 @pytest.mark.parametrize("search", ["kmer", "tree"])
 def test_the_summary_is_that_of_the_rows(files, tmp_path, uniqueness, search):
     """However the reference is cut into pages, and the queries into blocks and files."""
-    genome = "".join(Path(files[0]).read_text().split("\n")[1::2])
-    (tmp_path / "long.fa").write_text(f">long\n{genome[300:3000]}\n>none\nACACACACACACACACACACAC\n")
+    genome = "".join(read_fasta(files[0]).values())
+    write_fasta(tmp_path / "long.fa", {"long": genome[300:3000], "none": "AC" * 11})
     queries = (files[1], str(tmp_path / "long.fa"))
     found = []
     for given in (
@@ -143,60 +146,46 @@ def test_the_summary_is_that_of_the_rows(files, tmp_path, uniqueness, search):
         {"page_size": 600, "memory": 1},
     ):
         stats = Stats()
-        path = tmp_path / "out"
+        path = tmp_path / "out.tsv"
         told = {"strands": BOTH, "backend": "cpu", "minimum_length": 12, **given}
         options = match_options(
             files[0], queries, str(path), summary=True, uniqueness=uniqueness, search=search, **told
         )
+        options = replace(options, outputs=(target_of(str(path)),))
         pipeline.run(options, RunContext(options.threads, stats))
-        expected = _counts_of(path.read_text(), Path(files[0]), queries)
+        rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
+        expected = _counts_of(rows, read_fasta(files[0]), queries)
         assert stats.match_counts == expected
         assert stats.counts["bases_covered"] == expected.bases_covered
-        assert stats.counts["matches"] == sum(file.matches for file in expected.files) > 10
+        assert stats.counts["matches"] == len(rows) > 10
         found.append(expected)
     assert found == found[:1] * 4
     assert [file.queries for file in found[0].files] == [36, 2]
 
 
-def _counts_of(text, reference, paths):
-    """The counts of matches as the text of the output has them."""
-    records = reference.read_text().split(">")[1:]
-    lengths_of = {record.split("\n")[0]: len(record.split("\n")[1]) for record in records}
-    covered = {name: np.zeros(length, dtype=bool) for name, length in lengths_of.items()}
-    matches = Counter()
-    lengths = Counter()
-    query = strand = ""
-    for line in text.splitlines():
-        if line.startswith("> "):
-            query, _, word = line[2:].partition(" ")
-            strand = "reverse" if word else "forward"
-            continue
-        name, start, _, length = line.split()
-        covered[name][int(start) - 1 : int(start) - 1 + int(length)] = True
-        matches[query, strand] += 1
-        lengths[int(length)] += 1
+def _counts_of(rows, records, paths):
+    """The counts of matches as the rows of the output have them."""
+    covered = {name: np.zeros(len(bases), dtype=bool) for name, bases in records.items()}
+    strands, lengths = Counter((row[4], row[0]) for row in rows), Counter()
+    for *_, record, _, start, end, length in rows:
+        covered[record][int(start) : int(end)] = True
+        # Bins of 1, and from 1,024 on of 32 in each power of two.
+        width = 1 if int(length) < 1024 else 32 << (int(length).bit_length() - 11)
+        first = int(length) // width * width
+        lengths[first, first + width - 1] += 1
     files = []
     for path in paths:
-        pairs = [one.split("\n")[:2] for one in Path(path).read_text().split(">")[1:]]
-        counts = [matches[name, "forward"] + matches[name, "reverse"] for name, _ in pairs]
-        bases = sum(len(text) for _, text in pairs)
-        files.append(FileCounts(path, len(pairs), bases, np.count_nonzero(counts), sum(counts)))
-    strands = tuple(
-        StrandCounts(
-            name,
-            len([1 for _, strand in matches if strand == name]),
-            sum(count for (_, strand), count in matches.items() if strand == name),
-        )
-        for name in ("forward", "reverse")
-    )
-    binned = Counter()
-    for length, count in lengths.items():
-        width = 1 if length < 1024 else 32 << (length.bit_length() - 11)
-        first = length // width * width
-        binned[first, first + width - 1] += count
+        queries = read_fasta(path)
+        counts = [strands["+", name] + strands["-", name] for name in queries]
+        bases = sum(map(len, queries.values()))
+        files.append(FileCounts(path, len(queries), bases, np.count_nonzero(counts), sum(counts)))
+    of_strands = []
+    for name, sign in (("forward", "+"), ("reverse", "-")):
+        own = [count for (strand, _), count in strands.items() if strand == sign and count]
+        of_strands.append(StrandCounts(name, len(own), sum(own)))
     return MatchCounts(
         sum(int(np.count_nonzero(one)) for one in covered.values()),
-        tuple(LengthCount(*bounds, count) for bounds, count in sorted(binned.items())),
+        tuple(LengthCount(*bounds, count) for bounds, count in sorted(lengths.items())),
         tuple(files),
-        strands,
+        tuple(of_strands),
     )

@@ -27,21 +27,19 @@ def read_all(done, shares=(0.5, 0.9, 1.0)):
         done.read(bases, share)
 
 
-def test_what_is_read_is_not_done(told):
-    done = QueryProgress(told.append, 2)
-    read_all(done)
-    assert told == []
-    done.begin_group(0, 1)
-    assert told == [Work(Phase.READS, (0,), 0, 0.0)]
+def write_all(done):
+    for block in BLOCKS:
+        done.done(block)
 
 
 def test_blocks_are_done_when_they_are_written(told):
     done = QueryProgress(told.append, 2)
-    done.begin_group(0, 1)
     read_all(done)
-    for block in BLOCKS:
-        done.done(block)
-    assert told[1:] == [
+    assert told == []
+    done.begin_group(0, 1)
+    write_all(done)
+    assert told == [
+        Work(Phase.READS, (0,), 0, 0.0),
         Work(Phase.READS, (2,), 10, 0.25),
         Work(Phase.READS, (3,), 40, 1.0),  # What follows has no bases.
         Work(Phase.READS, (5,), 40, 1.0),
@@ -75,8 +73,7 @@ def test_groups_of_pages_share_the_work(told):
     done = QueryProgress(told.append, 1)
     done.begin_group(0, 4)
     read_all(done)
-    for block in BLOCKS:
-        done.done(block)
+    write_all(done)
     done.begin_group(1, 4)
     done.done(BLOCKS[0])
     done.begin_group(3, 4)
@@ -97,8 +94,7 @@ def test_other_groups_may_follow_or_have_gone_before(told):
         read_all(done)
         for group in range(2):
             done.begin_group(group, 2)
-        for block in BLOCKS:
-            done.done(block)
+        write_all(done)
     numbers = [work.numbers for work in told if work.phase is Phase.READS_OF_GROUP]
     assert numbers == [(0, 1, 4), *((reads, 2, 4) for reads in (0, 2, 3, 5)), (0, 3, 4)]
     assert [work.share for work in told[2:5]] == pytest.approx([0.3125, 0.5, 0.5])
