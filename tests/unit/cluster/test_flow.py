@@ -1,18 +1,20 @@
-"""What a silent worker has is done by others, also where one that works waits for it."""
+"""What a silent worker has is done by others, and parts are joined to the bytes of one stream."""
 
 import asyncio
+import random
 import threading
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
 
+import numpy as np
 import pytest
 
 from mummergpu.cluster import flow
 from mummergpu.cluster.flow import Flow, Steps
-
-if TYPE_CHECKING:
-    from mummergpu.cluster.connection import OpenCluster
+from mummergpu.cluster.joined_files import PartJoiner, block_text_bytes, pack_part
+from mummergpu.output.bytes.compression import CompressedStream, compressor_of
+from mummergpu.runtime.output_file import OutputFile
+from mummergpu.runtime.stats import Stats
 
 BUSY, SILENT = "tcp://10.0.0.2:1", "tcp://10.0.0.3:1"
 
@@ -94,22 +96,18 @@ def running_loop():
     loop.close()
 
 
-def told_of(part):
-    return SimpleNamespace(sizes=(10,), part=part)
-
-
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("loses_value", [False, True])
 def test_a_part_that_a_silent_worker_has_found_is_found_again(monkeypatch, loses_value):
     monkeypatch.setattr(flow, "_LOOK_SECONDS", 0.01)
     steps = Steps(
         find=lambda work, part: part,
-        report=told_of,
+        report=lambda part: SimpleNamespace(sizes=(10,), part=part),
         pack=lambda work, part, offsets: (part, offsets),
     )
     with running_loop() as loop:
         cluster = TwoWorkers(loop, loses_value)
-        parts = Flow(cast("OpenCluster", cluster), None, steps, [5])
+        parts = Flow(cluster, None, steps, [5])
         # It has been silent before.
         parts._suspects |= {SILENT} if loses_value else set()
         whole = list(parts.results(range(4)))
@@ -118,3 +116,45 @@ def test_a_part_that_a_silent_worker_has_found_is_found_again(monkeypatch, loses
     late = "those that are late" if loses_value else SILENT
     assert cluster.lines == [f"other workers get the parts of {late}"]
     assert sum("-find-" in task.key for task in cluster.tasks) == 5
+
+
+def compressed(text, name):
+    compressor, pieces = compressor_of(name), []
+    if compressor is None:
+        return text
+    stream = CompressedStream(compressor, 1, pieces.append)
+    stream.add(text)
+    stream.finish()
+    stream.close()
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("name", [None, "bgzf", "zstd"])
+@pytest.mark.parametrize("has_folder", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_parts_make_the_same_file(tmp_path, name, has_folder, seed):
+    made = random.Random(seed)
+    compressor = compressor_of(name)
+    block = block_text_bytes(compressor)
+    # Parts of no byte, of less than a block, of whole ones, and of any size.
+    sizes = [0, 1, block, made.randrange(100_000), made.randrange(100_000), 2 * block, 7]
+    if name == "zstd":
+        sizes.append(made.randrange(3 * block))
+    made.shuffle(sizes)
+    head, tail = made.randbytes(made.randrange(1000)), b"the end"
+    letters = np.frombuffer(b"ACGT\n", dtype=np.uint8)
+    texts = [np.random.default_rng(size).choice(letters, size).tobytes() for size in sizes]
+    folder = str(tmp_path) if has_folder else None
+    with OutputFile(str(tmp_path / "out")) as file:
+        joiner = PartJoiner(file, Stats())
+        joiner.add(head)
+        offset = joiner.waiting_bytes
+        joiner.begin(compressor)
+        for text in texts:
+            joiner.add_part(pack_part(text, offset, compressor, folder))
+            offset += len(text)
+        joiner.add(tail)
+        joiner.finish()
+    whole = compressed(head + b"".join(texts) + tail, name)
+    assert (tmp_path / "out").read_bytes() == whole
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
