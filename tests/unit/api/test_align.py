@@ -1,30 +1,16 @@
 """Genomes that are aligned from Python: the columns say what the command writes."""
 
-import doctest
 import random
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.sequences import random_bases, reverse_complement, write_fasta
+from helpers.genomes import changed
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError
-
-
-def changed(bases, chance):
-    """Return bases of which some differ, are missing, or have others beside them."""
-    made = []
-    for base in bases:
-        kind = chance.random()
-        if kind < 0.004:
-            made.append(chance.choice("ACGT"))
-        elif kind < 0.006:
-            made.append(base + chance.choice("ACGT"))
-        elif kind >= 0.008:
-            made.append(base)
-    return "".join(made)
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +21,17 @@ def folder(tmp_path_factory):
     first, second = (random_bases(chance, size) for size in (6000, 3000))
     second += first[1000:2000]
     contigs = {
-        "all": changed(first, chance),
-        "turned": reverse_complement(changed(second, chance)),
+        "all": changed(first, chance, 0.004, 0.003),
+        "turned": reverse_complement(changed(second, chance, 0.004, 0.003)),
         "none": random_bases(chance, 500),
-        "joined": changed(first[3000:4500], chance) + changed(second[500:1500], chance),
+        "joined": changed(first[3000:4500], chance, 0.004, 0.003)
+        + changed(second[500:1500], chance, 0.004, 0.003),
     }
-    (made / "r.fa").write_text(f">one first\n{first}\n>two\n{second}\n")
+    write_fasta(made / "r.fa", {"one first": first, "two": second})
     write_fasta(made / "q.fa", contigs)
-    (made / "none.fa").write_text(f">none\n{contigs['none']}\n")
-    for name in ("x.delta", "x.paf", "x.vcf", "x.bam"):
-        words = ["align", "-C", "-q", *(str(made / file) for file in ("r.fa", "q.fa"))]
-        assert main([*words, "-maxmatch", "-o", str(made / name)]) == 0
+    write_fasta(made / "none.fa", {"none": contigs["none"]})
+    words = ["align", "-C", "-q", "-maxmatch", f"{made}/r.fa", f"{made}/q.fa"]
+    assert main([*words, "-o", f"{made}/x.delta", "-o", f"{made}/x.paf"]) == 0
     return made
 
 
@@ -68,46 +54,32 @@ def rows_of(path):
     return [line.split("\t") for line in Path(path).read_text().splitlines()]
 
 
-def test_columns_are_those_of_the_command(found):
+def test_rows_and_columns_are_those_of_the_command(found):
     rows = rows_of("x.paf")
     assert len(found) == len(rows) > 5
     assert set(found.reverse.tolist()) == {False, True}
-    for row, fields in zip(found, rows, strict=True):
-        number = found.query_names.index(row.query)
-        assert [row.query, str(found.query_lengths[number])] == fields[:2]
-        assert [row.query_start, row.query_end] == list(map(int, fields[2:4]))
-        assert "+-"[row.reverse] == fields[4]
-        record = found.reference_names.index(row.reference)
-        assert [row.reference, str(found.reference_lengths[record])] == fields[5:7]
-        assert [row.reference_start, row.reference_end] == list(map(int, fields[7:9]))
+    of_columns = [name for name in row_names() if name not in ("query", "reference", "cigar")]
+    for number, (row, fields) in enumerate(zip(found, rows, strict=True)):
+        assert row == found[number] == found[number - len(found)]
+        query, record = found.query[number], found.reference[number]
+        assert (row.query, row.reference) == (
+            *(found.query_names[query], found.reference_names[record]),
+        )
+        for name in of_columns:
+            assert getattr(row, name) == getattr(found, name)[number]
+        assert fields[:10] == [
+            *(row.query, str(found.query_lengths[query]), str(row.query_start)),
+            *(str(row.query_end), "+-"[row.reverse]),
+            *(row.reference, str(found.reference_lengths[record]), str(row.reference_start)),
+            *(str(row.reference_end), fields[9]),
+        ]
         assert row.identity == int(fields[9]) / int(fields[10])
         tags = {field[:2]: field[5:] for field in fields[12:]}
         assert [str(row.errors), str(row.score), row.cigar] == [tags[n] for n in ("NM", "AS", "cg")]
-
-
-def test_rows_and_columns_agree(found):
-    for number, row in enumerate(found):
-        assert row == found[number] == found[number - len(found)]
-        assert row.query == found.query_names[found.query[number]]
-        assert row.reference == found.reference_names[found.reference[number]]
-        for name in ("query_start", "query_end", "reference_start", "reference_end", "reverse"):
-            assert getattr(row, name) == getattr(found, name)[number]
-        for name in ("identity", "errors", "score"):
-            assert getattr(row, name) == getattr(found, name)[number]
         packed = found.cigars[found.cigar_offsets[number] : found.cigar_offsets[number + 1]]
-        bases = [
-            int((packed[np.isin(packed & 15, kinds)] >> 4).sum()) for kinds in ([0, 1], [0, 2])
-        ]
-        assert bases == [row.query_end - row.query_start, row.reference_end - row.reference_start]
+        text = "".join(f"{one >> 4}{'MID'[one & 15]}" for one in packed.tolist())
+        assert text == row.cigar == found.cigar(number)
     assert found.cigar_offsets[-1] == found.cigars.size
-
-
-def test_gaps_of_a_vcf_cost_less(index):
-    index.align(Path("q.fa"), mode="all", gap_open=16, gap_extend=1).write("y.vcf")
-    assert Path("y.vcf").read_bytes() == Path("x.vcf").read_bytes()
-    mummergpu.align("r.fa", "q.fa", "z.vcf", mode="all")
-    made = [[row for row in rows_of(f"{name}.vcf") if row[0][0] != "#"] for name in "yz"]
-    assert made[0] == made[1]
 
 
 def test_a_selection_is_written_alone(found):
@@ -132,20 +104,6 @@ def test_one_to_one_is_that_of_the_command(found):
     assert Path("kept.delta").read_bytes() == Path("one.delta").read_bytes()
 
 
-def test_least_identity_and_length(found):
-    least = float(np.median(found.identity))
-    mummergpu.align(
-        "r.fa", "q.fa", "some.paf", mode="all", min_identity=least, min_alignment_length=1200
-    )
-    lengths = np.minimum(
-        found.query_end - found.query_start, found.reference_end - found.reference_start
-    )
-    kept = found[(found.identity >= least) & (lengths >= 1200)]
-    assert 0 < len(kept) < len(found)
-    kept.write("kept.paf")
-    assert rows_of("kept.paf") == rows_of("some.paf")
-
-
 def test_the_first_arguments_need_no_names(index):
     named = {"min_length": 30, "strands": "reverse", "mode": "mum", "backend": "cpu", "threads": 1}
     expected = list(index.align(Path("q.fa"), **named))
@@ -159,10 +117,10 @@ def test_the_first_arguments_need_no_names(index):
 def short():
     """Three sequences: parts of both records, one of them reversed, and one that is like none."""
     chance = random.Random(4)
-    text = Path("r.fa").read_text().split()
+    records = read_fasta("r.fa")
     named = [
-        ("part", changed(text[2][300:900], chance)),
-        ("turned", reverse_complement(changed(text[4][100:600], chance))),
+        ("part", changed(records["one"][300:900], chance, 0.004, 0.003)),
+        ("turned", reverse_complement(changed(records["two"][100:600], chance, 0.004, 0.003))),
         ("none", random_bases(chance, 90)),
     ]
     write_fasta("short.fa", named)
@@ -193,13 +151,6 @@ def test_methods_without_matches_refuse_what_is_about_them(index, option):
         mummergpu.align("r.fa", "q.fa", "wrong.paf", method="wavefront", **option)
     assert not Path("wrong.paf").exists()
     assert len(index.align(Path("q.fa"), **option)) > 0
-
-
-def test_an_unknown_method_is_refused(index):
-    with pytest.raises(mummergpu.MummergpuError, match="'tiles' is not one of 'tile', 'wavefront'"):
-        index.align("ACGT", method="tiles")
-    with pytest.raises(mummergpu.MummergpuError, match="'tiles' is not one of 'tile', 'wavefront'"):
-        mummergpu.align("r.fa", "q.fa", "wrong.paf", method="tiles")
 
 
 def test_a_matrix_that_is_too_large_names_the_query(index, short, monkeypatch):
@@ -238,8 +189,7 @@ def test_repeats_of_a_genome_are_found_in_itself():
 
 def test_blocks_are_joined(index, found, monkeypatch):
     monkeypatch.setattr("mummergpu.api.engine.Engine.block_bases", lambda *_: 1000)
-    text = Path("q.fa").read_text().split()
-    named = [(text[n][1:], text[n + 1]) for n in range(0, len(text), 2)]
+    named = list(read_fasta("q.fa").items())
     for queries in (named, [Path("q.fa")]):
         again = index.align(queries, mode="all", threads=2)
         assert list(again) == list(found)
@@ -266,7 +216,7 @@ def test_several_files_have_no_delta(index):
 
 
 def test_what_a_delta_has_no_room_for(index, tmp_path, monkeypatch):
-    bases = Path("r.fa").read_text().split()[2]
+    bases = read_fasta("r.fa")["one"]
     named = index.align(bases)
     named.write("named.delta")
     of_nameless = mummergpu.Index.build([("", bases)])
@@ -316,6 +266,7 @@ def test_nothing_to_align(index):
     ("arguments", "message"),
     [
         ({"mode": "some"}, "'some' is not one of"),
+        ({"method": "tiles"}, "'tiles' is not one of 'tile', 'wavefront'"),
         ({"strands": "one"}, "'one' is not one of"),
         ({"backend": "gpu"}, "'gpu' is not one of"),
         ({"min_length": 0}, "min_length: 0 is not positive"),
@@ -352,11 +303,3 @@ def test_wrong_arguments_of_a_run(arguments, message):
     with pytest.raises(mummergpu.MummergpuError, match=message):
         mummergpu.align(**given)
     assert not Path(given["output"]).exists()
-
-
-def test_examples():
-    import mummergpu.api.aligned_genomes
-
-    done = doctest.testmod(mummergpu.api.aligned_genomes)
-    assert done.failed == 0
-    assert done.attempted > 3

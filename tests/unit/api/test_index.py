@@ -2,7 +2,6 @@
 
 import doctest
 import gc
-import logging
 import multiprocessing
 import os
 import pickle
@@ -12,23 +11,24 @@ import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
-import mummergpu.api.index
-import mummergpu.api.matches
 import mummergpu.api.tables
-from mummergpu.api import engine
 from mummergpu.errors import OptionError
 
 ROOT = Path(mummergpu.__file__).parents[1]
 MADE = random.Random(11)
 BASES = random_bases(MADE, 4000)
 RECORDS = [("one", BASES[:1500]), ("empty", ""), ("two words", BASES[1500:] + "NN" + BASES[:400])]
+
+
+READ = BASES[5:65]
 
 
 def made_queries():
@@ -50,10 +50,8 @@ QUERIES = made_queries()
 @pytest.fixture(autouse=True)
 def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("r.fa").write_text("".join(f">{name}\n{bases}\n" for name, bases in RECORDS if bases))
-    Path("q.fa").write_text(
-        "".join(f">{name}\n{bases}\n" if bases else f">{name}\n" for name, bases in QUERIES)
-    )
+    write_fasta("r.fa", (record for record in RECORDS if record[1]))
+    write_fasta("q.fa", QUERIES)
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +62,11 @@ def index():
 def columns_of(m):
     columns = (m.query, m.reference, m.query_start, m.reference_start, m.length, m.reverse)
     return [column.tolist() for column in columns]
+
+
+def found_by(index, **told):
+    """The columns of all queries on both strands."""
+    return columns_of(index.match(QUERIES, strands="both", **told))
 
 
 def test_every_match_is_one_and_none_can_be_longer(index):
@@ -96,9 +99,7 @@ def test_one_index_serves_every_longer_length_and_refuses_shorter_ones(index):
     every = index.match(QUERIES, strands="both")
     for length in (12, 13, 40, 100):
         kept = every[every.length >= length]
-        assert columns_of(index.match(QUERIES, min_length=length, strands="both")) == columns_of(
-            kept
-        )
+        assert found_by(index, min_length=length) == columns_of(kept)
     with pytest.raises(mummergpu.MummergpuError, match="min_length: this index finds"):
         index.match(QUERIES, min_length=3, strands="both")
 
@@ -109,9 +110,7 @@ def test_an_index_comes_back_from_its_file(index):
         opened.verify()
         assert (opened.names, opened.min_length) == (["one", "empty", "two"], 12)
         assert opened.lengths.tolist() == index.lengths.tolist()
-        assert columns_of(opened.match(QUERIES, strands="both")) == columns_of(
-            index.match(QUERIES, strands="both")
-        )
+        assert found_by(opened) == found_by(index)
         Path("r2.fa").write_text(Path("r.fa").read_text().replace("A", "C", 1))
         with pytest.raises(mummergpu.MummergpuError, match="the index is not of"):
             opened.verify("r2.fa")
@@ -123,30 +122,22 @@ def test_an_index_comes_back_from_its_file(index):
 
 def test_too_little_memory_for_all_tables_changes_no_match(index):
     small = mummergpu.Index.build(RECORDS, min_length=12, max_memory=1)
-    assert columns_of(small.match(QUERIES, strands="both")) == columns_of(
-        index.match(QUERIES, strands="both")
-    )
+    assert found_by(small) == found_by(index)
 
 
 def test_many_threads_search_one_index(index):
-    expected = columns_of(index.match(QUERIES, strands="both"))
-    longer = columns_of(index.match(QUERIES, min_length=30, strands="both"))
+    expected = [found_by(index), found_by(index, min_length=30)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(
-            pool.map(
-                lambda n: columns_of(index.match(QUERIES, 12 + n % 2 * 18, strands="both")),
-                range(40),
-            )
-        )
-    assert found == [expected, longer] * 20
+        found = list(pool.map(lambda n: found_by(index, min_length=12 + n % 2 * 18), range(40)))
+    assert found == expected * 20
 
 
 def _search_in_child(index, connection):
-    connection.send(columns_of(index.match(QUERIES, strands="both")))
+    connection.send(found_by(index))
 
 
 def test_a_forked_process_goes_on(index):
-    expected = columns_of(index.match(QUERIES, strands="both"))
+    expected = found_by(index)
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
     child = context.Process(target=_search_in_child, args=(index, theirs))
@@ -167,21 +158,18 @@ def test_a_stream_that_is_broken_off_ends_its_threads(index):
     assert set(threading.enumerate()) <= before
 
 
+def test_a_compressed_file_leaves_no_thread(index):
+    before = set(threading.enumerate())
+    index.match(QUERIES).write("x.tsv.gz")
+    assert set(threading.enumerate()) <= before
+
+
 def test_a_stream_always_comes_in_the_same_parts(index):
     Path("many.fa").write_text(Path("q.fa").read_text() * 300)
     parts = {
         tuple(len(m.query_names) for m in index.stream("many.fa", strands="both")) for _ in range(4)
     }
     assert len(parts) == 1 and len(parts.pop()) > 1
-
-
-@pytest.mark.parametrize("name", ["x.txt", "x.tsv.gz"])
-def test_what_writes_files_leaves_no_thread(index, name):
-    before = set(threading.enumerate())
-    mummergpu.match("r.fa", "q.fa", name, 12, threads=3, strands="both")
-    assert set(threading.enumerate()) <= before
-    index.match(QUERIES, strands="both").write(name)
-    assert set(threading.enumerate()) <= before
 
 
 def test_searches_of_one_index_share_what_they_know_of_its_records(index, monkeypatch):
@@ -209,47 +197,56 @@ def test_matches_are_a_sequence(index):
     assert len(none) == 0 and none.query_names == [] and none.offsets.tolist() == [0]
 
 
-def test_data_frames(index):
+def test_tables(index):
     m = index.match([*QUERIES, QUERIES[5]], strands="both")
-    names = [row.query for row in m]
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    frame = m.to_pandas()
-    assert isinstance(frame, pandas.DataFrame)
-    assert frame["query"].tolist() == names
-    assert frame["reference"].tolist() == [row.reference for row in m]
-    assert frame["length"].tolist() == m.length.tolist()
-
-
-def test_arrow_and_polars(index):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    m = index.match([*QUERIES, QUERIES[5]], strands="both")
-    table = m.to_arrow()
-    assert table.column("query").to_pylist() == [row.query for row in m]
-    assert table.column("reverse").to_pylist() == m.reverse.tolist()
+    rows = [tuple(row) for row in m]
+    assert [tuple(row.values()) for row in m.to_arrow().to_pylist()] == rows
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    assert [tuple(row) for row in m.to_pandas().itertuples(index=False)] == rows
     pytest.importorskip("polars", reason="polars is not installed")
-    assert m.to_polars()["reference"].to_list() == [row.reference for row in m]
+    assert m.to_polars().rows() == rows
 
 
 @pytest.mark.parametrize(
     ("told", "message"),
     [
         ({"strands": "plus"}, "strands: 'plus' is not one of 'both', 'forward', 'reverse'"),
+        ({"strands": ["both"]}, r"strands: \['both'\] is not one of"),
         ({"mode": "mem"}, "mode: 'mem' is not one of"),
         ({"backend": "gpu"}, "backend: 'gpu' is not one of"),
         ({"threads": 0}, "threads: 0 is not positive"),
+        ({"threads": "two"}, "threads: 'two' is not an integer"),
         ({"min_length": 0}, "min_length: 0 is not positive"),
-        ({"queries": Path("q.fa")}, "'stream' reads files"),
         ({"min_length": 2.5}, "min_length: 2.5 is not an integer"),
+        ({"min_length": 1 << 70}, "min_length: .* is not between"),
+        ({"min_length": float("nan")}, "min_length: nan is not an integer"),
+        ({"pair": "no"}, "pair: 'no' is neither True nor False"),
+        ({"queries": Path("q.fa")}, "'stream' reads files"),
         ({"queries": "reads.fq!"}, "'!' is not a sequence character"),
         ({"queries": [("a\nb", "ACGT")]}, "the name of a record is one line"),
         ({"queries": [("a", ">b\nACGT")]}, "a sequence in memory has bases only"),
         ({"queries": [("prot", "MKVLAAGIVGLPWEND")]}, "neither bases nor IUPAC codes"),
+        ({"queries": ["ACGT"]}, "queries: 'ACGT' is not a name and a sequence"),
+        ({"queries": [("a", "ACGT"), "ACGT"]}, "queries: 'ACGT' is not a name and a sequence"),
+        ({"queries": [("a", 7)]}, r"queries: \('a', 7\) is not a name and a sequence"),
+        ({"queries": 7}, "queries: 7 has no names and sequences"),
     ],
 )
 def test_wrong_arguments_are_errors(index, told, message):
-    with pytest.raises(mummergpu.MummergpuError) as caught:
+    with pytest.raises(mummergpu.MummergpuError, match=message):
         index.match(**{"queries": "ACGT", **told})
-    assert message in str(caught.value)
+
+
+def test_numbers_and_paths_of_other_libraries_are_taken(index):
+    expected = list(index.match(QUERIES, min_length=14, threads=1))
+    numbers = {"min_length": np.uint16(14), "threads": np.int32(1)}
+    assert list(index.match(QUERIES, any_letters=np.bool_(False), **numbers)) == expected
+    with_qualities = [(name, bases.encode(), "F" * len(bases)) for name, bases in QUERIES]
+    assert list(index.match(with_qualities, min_length=14)) == expected
+    for path in ("q.fa", b"q.fa", Path("q.fa")):
+        (block,) = index.stream(path, min_length=14)  # type: ignore[arg-type]
+        assert list(block) == expected
 
 
 def test_files_that_are_wrong_are_errors_with_their_line(index):
@@ -265,30 +262,22 @@ def test_files_that_are_wrong_are_errors_with_their_line(index):
         mummergpu.Index.build("r.mgi")
 
 
-def test_the_log_tells_what_the_command_prints(caplog):
-    Path("none.fa").write_text("")
-    with caplog.at_level(logging.INFO, logger="mummergpu"):
-        mummergpu.match("r.fa", ["q.fa", "none.fa"], "x.txt", 12, strands="both")
-    assert "none.fa: no reads" in caplog.text
-    assert any(record.levelno == logging.INFO for record in caplog.records)
+EXAMPLES = """
+mummergpu mummergpu.api.index mummergpu.api.matches mummergpu.api.alignments
+mummergpu.api.aligned_genomes mummergpu.api.hidden_markov_model mummergpu.sequence.codes
+mummergpu.mapping.options mummergpu.output.options
+"""
 
 
-@pytest.mark.parametrize("module", [mummergpu, mummergpu.api.index, mummergpu.api.matches, engine])
+@pytest.mark.parametrize("module", EXAMPLES.split())
 def test_examples_do_what_they_say(module):
-    assert doctest.testmod(module).failed == 0
-
-
-def test_public_names_are_there():
-    for name in (
-        *("Index", "Matches", "Match", "RunStats", "match", "MummergpuError"),
-        *("DeviceArray", "DeviceMatches", "Alignment", "Alignments"),
-    ):
-        assert name in dir(mummergpu) and getattr(mummergpu, name).__name__ == name
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        mummergpu.nothing  # noqa: B018
+    done = doctest.testmod(import_module(module))
+    assert done.failed == 0 and done.attempted > 0
 
 
 def test_all_lists_the_public_names():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mummergpu.nothing  # noqa: B018
     places = {*mummergpu._PLACES, *mummergpu._MODULES, "__version__"}
     assert sorted(mummergpu.__all__) == mummergpu.__all__ and set(mummergpu.__all__) == places
     program = """
@@ -306,22 +295,19 @@ def test_all_lists_the_public_names():
 def test_long_compiling_is_told_once(tmp_path):
     """Python prints a warning where nobody has set up a log; a warm cache needs none."""
     program = """
-    import mummergpu
+    import numpy as np
     from mummergpu.api import log
+    from mummergpu.output.sorting.row_tables import radix_order
     log.SILENT_SECONDS = 0.0
-    mummergpu.Index.build([("one", "ACGTTGCATTAGCAGGAT" * 9)], min_length=12)
+    log.context_of(1)
+    radix_order(np.arange(9, dtype=np.uint64), 4)
     """
     words = [sys.executable, "-c", textwrap.dedent(program)]
-    told = []
-    for folder in (tmp_path / "cache", tmp_path / "cache"):
-        environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(folder)}
-        done = subprocess.run(
-            words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-        )
-        told.append(done.stderr)
-    folder = tmp_path / "cache" / "processor"
+    environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path)}
+    more = {"env": environment, "capture_output": True, "text": True, "check": True}
+    told = [subprocess.run(words, cwd=ROOT, **more).stderr for _ in range(2)]
     line = "mummergpu compiles for this processor, once, for a minute or two; kept in"
-    assert told == [f"{line} '{folder}'\n", ""]
+    assert told == [f"{line} '{tmp_path / 'processor'}'\n", ""]
 
 
 class Seq:
@@ -349,9 +335,6 @@ class SeqRecord:
 
     def __iter__(self):
         return iter(self.seq)
-
-
-READ = BASES[5:65]
 
 
 def records():

@@ -1,20 +1,17 @@
 """Reads that are mapped from Python: the columns say what the command writes."""
 
-from __future__ import annotations
-
-import doctest
 import gc
 import random
 import threading
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.alignment_tools import samtools
-from helpers.read_pairs import write_pairs
-from helpers.sequences import random_bases, reverse_complement, write_fasta
+from helpers.loops import each
+from helpers.read_pairs import write_drifting_pairs, write_pairs
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -22,17 +19,21 @@ from mummergpu.errors import OptionError
 
 PAIRS = 150
 GROUP = "@RG\\tID:x\\tSM:y"
+DTYPES = {
+    **{"read": np.int64, "flag": np.uint16, "reference": np.int32, "position": np.int64},
+    **{"mapping_quality": np.uint8, "cigar_offsets": np.int64, "cigars": np.uint32},
+    **{"template_length": np.int32, "mate": np.int64, "score": np.int32},
+    **{"second_score": np.int32, "edit_distance": np.int32, "reverse": np.bool_},
+}
+OF_ROWS = ("flag", "position", "mapping_quality", "template_length", "mate", "score")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("mapped")
     write_pairs(made, PAIRS)
-    words = [
-        *"map --backend cpu -q".split(),
-        *(str(made / name) for name in ("r.fa", "1.fq", "2.fq")),
-    ]
-    assert main([*words, "-R", GROUP, "-o", str(made / "x.sam")]) == 0
+    words = f"map --backend cpu -q {made}/r.fa {made}/1.fq {made}/2.fq -o {made}/x.sam -R"
+    assert main([*words.split(), GROUP]) == 0
     return made
 
 
@@ -51,30 +52,45 @@ def alignments(index, folder):
     return index.map(folder / "1.fq", folder / "2.fq")
 
 
+def columns_of(alignments):
+    return [getattr(alignments, name).tolist() for name in DTYPES]
+
+
 def rows_of(path):
     text = Path(path).read_text().splitlines()
     return [line.split("\t") for line in text if line[0] != "@"]
 
 
-def test_columns_are_those_of_the_command(alignments):
-    names = [*alignments.reference_names, "*"]
-    tags = {"score": "AS", "second_score": "XS", "edit_distance": "NM"}
-    for row, fields in enumerate(rows_of("x.sam")):
-        assert alignments.read_names[alignments.read[row]] == fields[0]
-        assert alignments.flag[row] == int(fields[1])
-        assert names[alignments.reference[row]].split()[0] == fields[2]
-        assert alignments.position[row] + 1 == int(fields[3])
-        assert alignments.mapping_quality[row] == int(fields[4])
-        assert alignments.cigar(row) == fields[5]
-        assert alignments.template_length[row] == int(fields[8])
-        assert alignments.mate[row] == row ^ 1
-        told = dict(field.split(":", 1) for field in fields[11:])
-        for column, tag in tags.items():
-            if not alignments.flag[row] & 4:
-                assert told[tag] == f"i:{getattr(alignments, column)[row]}"
-    assert len(alignments) == len(rows_of("x.sam")) == alignments.read_lengths.size == 2 * PAIRS
+def test_rows_and_columns_are_those_of_the_command(alignments):
+    rows, lines = list(alignments), rows_of("x.sam")
+    assert len(rows) == len(lines) == alignments.read_lengths.size == 2 * PAIRS
+    assert rows[7] == alignments[7] == alignments[7 - len(rows)]
+    for number, (row, fields) in enumerate(zip(rows, lines, strict=True)):
+        assert row.name == alignments.read_names[alignments.read[number]]
+        record = alignments.reference[number]
+        assert row.reference == (alignments.reference_names[record] if record >= 0 else None)
+        assert row.cigar == alignments.cigar(number) == alignments.cigar(number - len(rows))
+        for name in OF_ROWS:
+            assert getattr(row, name) == getattr(alignments, name)[number]
+        assert row.reverse == bool(row.flag & 16) and row.mate == number ^ 1
+        assert fields[:6] == [
+            *(row.name, str(row.flag), row.reference or "*", str(row.position + 1)),
+            *(str(row.mapping_quality), row.cigar),
+        ]
+        assert row.template_length == int(fields[8])
+        if not row.flag & 4:
+            told = dict(field.split(":i:") for field in fields[11:] if ":i:" in field)
+            numbers = row.score, alignments.second_score[number], alignments.edit_distance[number]
+            assert numbers == (int(told["AS"]), int(told["XS"]), int(told["NM"]))
+    records = read_fasta("r.fa").values()
+    assert alignments.reference_lengths.tolist() == list(map(len, records))
     mapped = int((alignments.flag & 4 == 0).sum())
     assert repr(alignments) == f"<mummergpu.Alignments: 300 rows, {mapped} of them mapped>"
+    for wrong in ("a", [1], slice(None, None, -1), np.ones(3, dtype=np.bool_), len(rows)):
+        with pytest.raises(IndexError):
+            alignments[wrong]  # type: ignore[index]
+    with pytest.raises(IndexError):
+        alignments.cigar(len(rows))
 
 
 def test_sorted_files_have_an_index_and_runs_tell_their_counts(alignments):
@@ -91,23 +107,9 @@ def test_sorted_files_have_an_index_and_runs_tell_their_counts(alignments):
 def test_blocks_are_joined(index, alignments, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 2000)
     found = index.map("both.fq", interleaved=True, threads=2)
-    for name in ("read", "flag", "position", "cigar_offsets", "cigars", "mate", "score"):
-        assert np.array_equal(getattr(found, name), getattr(alignments, name)), name
-        assert getattr(found, name).dtype == getattr(alignments, name).dtype
+    assert columns_of(found) == columns_of(alignments)
     single = index.map(["1.fq", "2.fq"])
     assert len(single) == 2 * PAIRS and set(single.mate.tolist()) == {-1}
-
-
-def columns_of(alignments):
-    return [getattr(alignments, name).tolist() for name in DTYPES]
-
-
-DTYPES: dict[str, type] = {
-    **{"read": np.int64, "flag": np.uint16, "reference": np.int32, "position": np.int64},
-    **{"mapping_quality": np.uint8, "cigar_offsets": np.int64, "cigars": np.uint32},
-    **{"template_length": np.int32, "mate": np.int64, "score": np.int32},
-    **{"second_score": np.int32, "edit_distance": np.int32, "reverse": np.bool_},
-}
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +183,22 @@ def test_reads_in_memory_need_no_qualities(index, mates):
             {"reads": [(("r", "ACGT"), ("r", "ACGT"))], "mates": [("r", "A")]},
             "mates: the reads are pairs already",
         ),
+        ({"reads": []}, "name at least one file"),
+        ({"reads": ["1.fq"], "mates": ["2.fq", "2.fq"]}, "2 files of mates for 1"),
+        ({"reads": "1.fq", "mates": "2.fq", "interleaved": True}, "have no other file"),
+        ({"reads": "1.fq", "insert_size": (1,)}, "is not a mean and a deviation"),
+        ({"reads": "1.fq", "orientation": "rr"}, "'rr' is not one of 'fr', 'rf', 'ff'"),
+        ({"reads": "1.fq", "insert_size": (1, 2, 3, 4, 5)}, "is not a mean and a deviation"),
+        ({"reads": "1.fq", "insert_size": (9, 2, 3, 4)}, "largest size, 3, is below the smallest"),
+        ({"reads": "1.fq", "mates": "2.fq", "single": True}, "single reads have no mates"),
+        ({"reads": [(("a", "AC"), ("a", "GT"))], "single": True}, "the reads are pairs"),
+        ({"reads": "1.fq", "insert_size": (-1, 2)}, "are not numbers of bases"),
+        ({"reads": "1.fq", "max_secondary": -1}, "max_secondary: -1 is less than 0"),
+        ({"reads": "1.fq", "seed_length": 3}, "finds no matches of less than"),
+        ({"reads": "1.fq", "backend": "gpu"}, "'gpu' is not one of"),
     ],
 )
-def test_wrong_reads_in_memory(index, arguments, message):
+def test_wrong_arguments(index, arguments, message):
     with pytest.raises(mummergpu.MummergpuError, match=message):
         index.map(**arguments)
 
@@ -199,31 +214,13 @@ def test_an_error_of_who_makes_the_reads_is_theirs(index):
     assert set(threading.enumerate()) <= before
 
 
-def test_rows_and_columns_agree(alignments):
-    rows = list(alignments)
-    assert len(rows) == len(alignments) and rows[7] == alignments[7] == alignments[7 - len(rows)]
-    for number, row in enumerate(rows):
-        assert row.name == alignments.read_names[alignments.read[number]]
-        record = alignments.reference[number]
-        assert row.reference == (alignments.reference_names[record] if record >= 0 else None)
-        assert row.cigar == alignments.cigar(number) == alignments.cigar(number - len(rows))
-        assert row.reverse == bool(row.flag & 16)
-        for name in ("flag", "position", "mapping_quality", "template_length", "mate", "score"):
-            assert getattr(row, name) == getattr(alignments, name)[number]
-    assert alignments.reference_lengths.tolist() == [
-        len(record.split("\n", 1)[1].replace("\n", ""))
-        for record in Path("r.fa").read_text().split(">")[1:]
-    ]
-    for wrong in ("a", [1], slice(None, None, -1), np.ones(3, dtype=np.bool_), len(rows)):
-        with pytest.raises(IndexError):
-            alignments[wrong]  # type: ignore[index]
-    with pytest.raises(IndexError):
-        alignments.cigar(len(rows))
-
-
-def test_columns_have_their_types(index, alignments):
+def test_columns_have_their_types(index, alignments, monkeypatch):
     Path("empty.fq").write_text("")
-    for found in (alignments, alignments[:0], alignments[3:9], index.map("empty.fq")):
+    none = index.map("empty.fq")
+    assert len(none) == 0 and none.cigar_offsets.tolist() == [0] and none.read_names == []
+    monkeypatch.setattr("mummergpu.pipeline.map_reads.choose_block_size", lambda *_: 3000)
+    blocks = index.map("1.fq", "2.fq")
+    for found in (alignments, alignments[:0], alignments[3:9], blocks, none):
         for name, dtype in DTYPES.items():
             assert getattr(found, name).dtype == dtype, name
 
@@ -314,7 +311,7 @@ def test_tables(alignments):
 
 def test_a_cigar_is_text_everywhere(index):
     pytest.importorskip("pyarrow")
-    bases = Path("r.fa").read_text().split("\n")[1]
+    bases = read_fasta("r.fa")["one"]
     query = [("q", bases[100:160] + bases[165:230])]
     for found in (index.map(query), index.align(query, min_cluster=20)):
         texts = [found[0].cigar, found.cigar(0), found.to_arrow()["cigar"].to_pylist()[0]]
@@ -322,29 +319,6 @@ def test_a_cigar_is_text_everywhere(index):
         assert found.cigars.tolist() == [60 << 4, 5 << 4 | 2, 65 << 4]
     none = index.map([("none", "ACGT")])
     assert none[0].cigar == none.cigar(0) == none.to_arrow()["cigar"].to_pylist()[0] == "*"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"reads": []}, "name at least one file"),
-        ({"reads": ["1.fq"], "mates": ["2.fq", "2.fq"]}, "2 files of mates for 1"),
-        ({"reads": "1.fq", "mates": "2.fq", "interleaved": True}, "have no other file"),
-        ({"reads": "1.fq", "insert_size": (1,)}, "is not a mean and a deviation"),
-        ({"reads": "1.fq", "orientation": "rr"}, "'rr' is not one of 'fr', 'rf', 'ff'"),
-        ({"reads": "1.fq", "insert_size": (1, 2, 3, 4, 5)}, "is not a mean and a deviation"),
-        ({"reads": "1.fq", "insert_size": (9, 2, 3, 4)}, "largest size, 3, is below the smallest"),
-        ({"reads": "1.fq", "mates": "2.fq", "single": True}, "single reads have no mates"),
-        ({"reads": [(("a", "AC"), ("a", "GT"))], "single": True}, "the reads are pairs"),
-        ({"reads": "1.fq", "insert_size": (-1, 2)}, "are not numbers of bases"),
-        ({"reads": "1.fq", "max_secondary": -1}, "max_secondary: -1 is less than 0"),
-        ({"reads": "1.fq", "seed_length": 3}, "finds no matches of less than"),
-        ({"reads": "1.fq", "backend": "gpu"}, "'gpu' is not one of"),
-    ],
-)
-def test_wrong_arguments(index, arguments, message):
-    with pytest.raises(mummergpu.MummergpuError, match=message):
-        index.map(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -393,17 +367,6 @@ def test_alternative_contigs_are_ignored_only_if_asked(call, tmp_path, monkeypat
     calls[call](ignore_alt=True)
 
 
-def test_no_reads_have_no_rows(index):
-    Path("empty.fq").write_text("")
-    found = index.map("empty.fq")
-    assert len(found) == 0 and found.cigar_offsets.tolist() == [0] and found.read_names == []
-
-
-@pytest.mark.parametrize("module", ["alignments", "mapping_requests"])
-def test_examples(module):
-    assert doctest.testmod(import_module(f"mummergpu.api.{module}")).failed == 0
-
-
 @pytest.mark.parametrize(
     ("begins", "size"), [((300, 500), 200), ((300, 340), 40), ((300, 300), 0), ((300, 301), 1)]
 )
@@ -420,3 +383,95 @@ def test_template_lengths_count_both_ends(begins, size):
         found = index.map([pair[0]], [pair[1]], insert_size=(300, 50), backend="cpu")
         expected = distance + (distance > 0) - (distance < 0)
         assert found.template_length.tolist() == [expected, -expected], strands
+
+
+PAGES = ("--search", "kmer", "--page-size", "2k", "-l", "16")
+MEMORY = {1: None, 2: 1_000_000, 5: 350_000}
+"""The bytes with which an index of small pages has so many groups."""
+
+
+@pytest.fixture(scope="module")
+def drifting(tmp_path_factory):
+    """Pairs whose reads differ more and more from their places, and an index of small pages."""
+    made = tmp_path_factory.mktemp("groups")
+    write_drifting_pairs(made, PAIRS)
+    assert main(["index", "-q", *PAGES, f"{made}/r.fa", "-o", f"{made}/p.mgi"]) == 0
+    return made
+
+
+@pytest.fixture
+def opened(drifting, monkeypatch):
+    """Opens the index with so many groups."""
+    monkeypatch.chdir(drifting)
+
+    def with_groups(count):
+        index = mummergpu.Index.open("p.mgi", max_memory=MEMORY[count])
+        assert len(index._engine.kept_index(index.min_length).plan.groups) == count
+        return index
+
+    return with_groups
+
+
+@each(
+    "words, arguments",
+    [
+        (
+            "-t 1 --block-size 3000 -I 300,25 -N 2",
+            {"threads": 1, "insert_size": (300, 25), "max_secondary": 2},
+        ),
+        ("--max-xa 5 --orientation rf", {"max_xa": 5, "orientation": "rf"}),
+        # Of reads of which all matches are as short as the index finds, no second pass is made.
+        ("-k 16 --max-occurrences 2", {"seed_length": 16, "max_occurrences": 2}),
+    ],
+)
+def test_rows_do_not_depend_on_the_groups(words, arguments, opened):
+    columns = []
+    for groups in (1, 5):
+        limit = f"--max-memory {MEMORY[groups]}" if MEMORY[groups] else ""
+        line = f"map --backend cpu -q p.mgi 1.fq 2.fq {words} {limit} --read-group none -o x.sam"
+        assert main(line.split()) == 0
+        found = opened(groups).map("1.fq", "2.fq", backend="cpu", **arguments)
+        found.write("y.sam", read_group="")
+        assert rows_of("y.sam") == rows_of("x.sam")
+        columns.append(columns_of(found))
+    assert columns[1] == columns[0]
+    assert PAIRS < sum(row.flag & 4 == 0 for row in found)
+
+
+def test_other_searches_go_on_before_and_after(opened):
+    """Also those of other threads, which wait."""
+    index = opened(5)
+    bases = read_fasta("r.fa")["one"][300:400]
+    expected = opened(1).match(bases, backend="cpu", strands="both")
+    rows = opened(1).map("1.fq", "2.fq", backend="cpu").position
+    found = []
+
+    def search():
+        matches = index.match(bases, backend="cpu", strands="both")
+        found.append(
+            np.array_equal(matches.reference_start, expected.reference_start)
+            and np.array_equal(matches.length, expected.length)
+        )
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    search()
+    for thread in threads:
+        thread.start()
+    assert np.array_equal(index.map("1.fq", "2.fq", backend="cpu").position, rows)
+    for thread in threads:
+        thread.join()
+    search()
+    assert found == [True] * 5
+
+
+def test_a_failure_gives_the_index_back(opened, monkeypatch):
+    index = opened(2)
+    with monkeypatch.context() as broken:
+        broken.setattr("mummergpu.pipeline.map_reads.ReadMapping", _fail)
+        with pytest.raises(mummergpu.MummergpuError, match="played"):
+            index.map("1.fq", "2.fq", backend="cpu")
+    assert len(index.map("1.fq", "2.fq", backend="cpu")) >= 2 * PAIRS
+
+
+def _fail(*_arguments):
+    raise mummergpu.MummergpuError("played")

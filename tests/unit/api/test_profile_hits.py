@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.hmmer import TABLES, data_folder, write_input
+from helpers.hmmer import TABLES, write_input
 from helpers.sequences import reverse_complement
 
 import mummergpu
@@ -22,9 +22,15 @@ from mummergpu.runtime.progress import Messages
 CODONS = "AAA AAC ACA CGC AGC ATA ATG CAA CAC CCA CTA GAA GAC GCA GGA GTA TAC TGC TGG TTC"
 
 
-def test_searches_and_scans_are_those_of_the_command(tmp_path):
+@pytest.fixture
+def inputs(tmp_path):
+    """A file of profiles and a file of proteins."""
+    return write_input(tmp_path)
+
+
+def test_searches_and_scans_are_those_of_the_command(inputs, tmp_path):
     pyhmmer = pytest.importorskip("pyhmmer")
-    profiles, proteins = write_input(tmp_path)
+    profiles, proteins = inputs
     with pyhmmer.plan7.HMMFile(profiles) as file:
         hmms = list(file)
     for verb, search in (("hmmsearch", mummergpu.hmmsearch), ("hmmscan", mummergpu.hmmscan)):
@@ -50,8 +56,8 @@ def test_searches_and_scans_are_those_of_the_command(tmp_path):
         assert list(hits.to_pandas()["description"]) == [hit.description for hit in hits]
 
 
-def test_names_and_descriptions_of_any_bytes(tmp_path):
-    profiles, proteins = write_input(tmp_path)
+def test_names_and_descriptions_of_any_bytes(inputs, tmp_path):
+    profiles, proteins = inputs
     hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
     text = proteins.read_bytes()
     proteins.write_bytes(text.replace(b"HG00", b"HG\xff\xe9").replace(b"ID=", b"\xfe"))
@@ -70,42 +76,34 @@ def test_names_and_descriptions_of_any_bytes(tmp_path):
     assert found["target"][0] == hits[0].target.replace("HG00", r"HG\xff\xe9")
 
 
-def test_profiles_in_memory_that_cannot_be_searched(tmp_path):
-    pyhmmer = pytest.importorskip("pyhmmer")
-    profiles, proteins = write_input(tmp_path)
-    with pyhmmer.plan7.HMMFile(profiles) as file:
-        hmm = next(file)
-    hmm.match_emissions[3, 2] = float("nan")
-    with pytest.raises(mummergpu.MummergpuError, match="no number where HMMER needs one"):
-        mummergpu.hmmsearch(hmm, proteins)
-    with pyhmmer.plan7.HMMFile(data_folder() / "hmms/txt/RF00001.hmm") as file:
-        dna = next(file)
-    with pytest.raises(mummergpu.MummergpuError, match="of RNA, not of proteins"):
-        mummergpu.hmmsearch([dna], proteins)
-
-
-def test_options_and_sequences_in_memory(tmp_path):
-    profiles, _ = write_input(tmp_path)
+def test_sequences_in_memory(inputs):
+    profiles, proteins = inputs
     hits = mummergpu.hmmsearch([profiles], [("none", ""), ("some", "MKLVRAW" * 9)], max=True)
     assert hits.query_names[0] and set(hits.target_names) <= {"some"}
-    for wrong in (
-        {"E": 0},
-        {"T": "a"},
-        {"seed": -1},
-        {"E": 1, "T": 1},
-        {"max": 3},
-        {"F1": 1, "max": True},
-    ):
-        with pytest.raises(OptionError):
-            mummergpu.hmmsearch(profiles, [("a", "MKL")], **wrong)
-    with pytest.raises(TypeError, match="no such option: domains"):
-        mummergpu.hmmsearch(profiles, [("a", "MKL")], domains=3)
     with pytest.raises(mummergpu.MummergpuError, match="is not a sequence character"):
         mummergpu.hmmsearch(profiles, [("a", "M-KL")])
+    with pytest.raises(TypeError, match="no such option: domains"):
+        mummergpu.hmmsearch(profiles, [("a", "MKL")], domains=3)
+    for search in (mummergpu.hmmsearch, mummergpu.hmmscan):
+        assert list(search([], proteins)) == []
 
 
-def test_translated_hits_lie_on_the_nucleotides(tmp_path):
-    profiles, proteins = write_input(tmp_path)
+NO_NUMBERS = [
+    ({name: value}, f"{name}: .* is not a number")
+    for name in ("E", "T", "incE", "domZ", "F1")
+    for value in (True, False, np.True_)
+]
+WRONG = [{"E": 0}, {"T": "a"}, {"seed": -1}, {"E": 1, "T": 1}, {"max": 3}, {"F1": 1, "max": True}]
+
+
+@pytest.mark.parametrize(("told", "message"), [*NO_NUMBERS, *((told, None) for told in WRONG)])
+def test_options_that_are_refused(inputs, told, message):
+    with pytest.raises(OptionError, match=message):
+        mummergpu.hmmsearch(inputs[0], [("a", "MKL")], **told)
+
+
+def test_translated_hits_lie_on_the_nucleotides(inputs):
+    profiles, proteins = inputs
     codons = dict(zip("KNTRSIMQHPLEDAGVYCWF", CODONS.split(), strict=True))
     hits = mummergpu.hmmsearch(profiles, proteins, E=1e-9)
     assert hits[0].record is None and hits[0].frame == hits[0].nucleotide_start == -1
@@ -129,8 +127,8 @@ def test_translated_hits_lie_on_the_nucleotides(tmp_path):
 
 
 @pytest.mark.parametrize("scans", [False, True])
-def test_blocks_and_passes_change_nothing(scans, tmp_path, monkeypatch):
-    profiles, proteins = write_input(tmp_path)
+def test_blocks_and_passes_change_nothing(scans, inputs, tmp_path, monkeypatch):
+    profiles, proteins = inputs
     tables = []
     monkeypatch.setattr(profile_job, "_FEW_OF_THREAD", 1)
     for block_residues, at_once, few, kept in (
@@ -151,8 +149,8 @@ def test_blocks_and_passes_change_nothing(scans, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("scans", [False, True])
-def test_few_profiles_are_in_memory(scans, tmp_path, monkeypatch):
-    profiles, proteins = write_input(tmp_path)
+def test_few_profiles_are_in_memory(scans, inputs, monkeypatch):
+    profiles, proteins = inputs
     seen = []
     alive = []
     prepare = ProfileJob.prepare
@@ -171,8 +169,8 @@ def test_few_profiles_are_in_memory(scans, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("scans", [False, True])
-def test_progress_grows_to_the_end(scans, tmp_path):
-    profiles, proteins = write_input(tmp_path)
+def test_progress_grows_to_the_end(scans, inputs):
+    profiles, proteins = inputs
     told = []
     progress = Messages(None)
     progress.tell = told.append  # type: ignore[method-assign]
@@ -186,9 +184,9 @@ def test_progress_grows_to_the_end(scans, tmp_path):
     assert told[-1].text.startswith(end)
 
 
-def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path):
+def test_sequences_of_pyhmmer_and_biopython_are_searched(inputs):
     easel = pytest.importorskip("pyhmmer.easel")
-    profiles, proteins = write_input(tmp_path)
+    profiles, proteins = inputs
     # A gap of the last record is another letter in pyhmmer.
     proteins.write_text(proteins.read_text().replace("*ACD~.", "ACD"))
     expected = list(mummergpu.hmmsearch(profiles, proteins))
@@ -204,31 +202,24 @@ def test_sequences_of_pyhmmer_and_biopython_are_searched(tmp_path):
     assert list(mummergpu.hmmsearch(bytes(profiles), bytes(proteins))) == expected
 
 
-def test_no_profiles_have_no_hits(tmp_path):
-    _, proteins = write_input(tmp_path)
-    for search in (mummergpu.hmmsearch, mummergpu.hmmscan):
-        assert list(search([], proteins)) == []
-
-
-def test_what_is_no_profile_of_proteins_is_told(tmp_path):
+def test_what_is_no_profile_of_proteins_is_told(inputs):
     pyhmmer = pytest.importorskip("pyhmmer")
-    profiles, _ = write_input(tmp_path)
+    profiles, proteins = inputs
     for alphabet in (pyhmmer.easel.Alphabet.dna(), pyhmmer.easel.Alphabet.rna()):
         hmm = pyhmmer.plan7.HMM(alphabet, 3, "some")
         for given in (hmm, [profiles, hmm]):
             with pytest.raises(OptionError, match=r"'some' is of [DR]NA, not of proteins"):
                 mummergpu.hmmsearch(given, [("a", "MKL")])
-    for wrong in (5, None, [5], [b"x\0y"], [None], object()):
-        with pytest.raises(OptionError, match="profiles: "):
-            mummergpu.hmmsearch(wrong, [("a", "MKL")])
-        with pytest.raises(OptionError, match="profiles: "):
-            mummergpu.hmmscan(wrong, [("a", "MKL")])
-    for name in ("E", "T", "incE", "domZ", "F1"):
-        for value in (True, False, np.True_):
-            with pytest.raises(OptionError, match=f"{name}: .* is not a number"):
-                mummergpu.hmmsearch(profiles, [("a", "MKL")], **{name: value})
+    with pyhmmer.plan7.HMMFile(profiles) as file:
+        hmm = next(file)
+    hmm.match_emissions[3, 2] = float("nan")
+    with pytest.raises(mummergpu.MummergpuError, match="no number where HMMER needs one"):
+        mummergpu.hmmsearch(hmm, proteins)
+    for search in (mummergpu.hmmsearch, mummergpu.hmmscan):
+        for wrong in (5, None, [5], [b"x\0y"], [None], object()):
+            with pytest.raises(OptionError, match="profiles: "):
+                search(wrong, [("a", "MKL")])
     for missing in (b"none.hmm", "none.hmm", Path("none.hmm")):
-        with pytest.raises(mummergpu.MummergpuError, match=r"none\.hmm"):
-            mummergpu.hmmsearch(missing, [("a", "MKL")])
-        with pytest.raises(mummergpu.MummergpuError, match=r"none\.hmm"):
-            mummergpu.hmmsearch(profiles, missing)
+        for files in ((missing, [("a", "MKL")]), (profiles, missing)):
+            with pytest.raises(mummergpu.MummergpuError, match=r"none\.hmm"):
+                mummergpu.hmmsearch(*files)

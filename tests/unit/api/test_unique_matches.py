@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.genomes import changed
 from helpers.loops import each
-from helpers.sequences import random_bases, reverse_complement, write_fasta
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
 import mummergpu
 from mummergpu.api import engine
@@ -28,13 +29,10 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("unique")
     some = random.Random(7)
     parts = [random_bases(some, size) for size in (300, 2500, 3000)]
-    (made / "r.fa").write_text(
-        f">one\n{parts[1]}{parts[0]}{parts[2]}{parts[0]}\n>two\n{parts[0]}{'AC' * 60}\n"
-    )
+    one = parts[1] + parts[0] + parts[2] + parts[0]
+    write_fasta(made / "r.fa", {"one": one, "two": parts[0] + "AC" * 60})
     queries = {
-        "changed": "".join(
-            base if some.random() > 0.02 else some.choice("ACGT") for base in "".join(parts)
-        ),
+        "changed": changed("".join(parts), some, 0.02),
         "turned": reverse_complement(parts[2][500:1500] + parts[0]),
         "twice": parts[1][100:400] + "AC" * 40 + parts[1][100:400],
         "none": random_bases(some, 200),
@@ -68,20 +66,26 @@ def expect_of_kmers(monkeypatch, seconds):
     monkeypatch.setattr(engine.kmer_plan, "expected_cost", lambda job, sampling: cost)
 
 
+def total(index, **told):
+    """The number of matches in all blocks of the file."""
+    return sum(len(found) for found in index.stream("q.fa", **{"strands": "both", **told}))
+
+
 def columns(found):
     names = ("query", "query_start", "reference_start", "length", "reverse")
     return [np.asarray(getattr(found, name)).tolist() for name in names]
 
 
-@each("mode, strands, min_length", [
-    *(("mum", strands, 20) for strands in ("both", "forward", "reverse")),
-    *(("mumreference", strands, 20) for strands in ("both", "forward", "reverse")),
-    *(("mumreference", "both", 33), ("mum", "both", 57)),
-])  # fmt: skip
+@each(
+    "mode, strands, min_length",
+    [
+        *(("mum", "both", 20), ("mum", "forward", 57), ("mum", "reverse", 20)),
+        *(("mumreference", "both", 33), ("mumreference", "reverse", 20)),
+    ],
+)
 def test_minimizers_find_what_kmers_find(mode, strands, min_length, searched, monkeypatch):
     index = mummergpu.Index.build("r.fa")
-    text = Path("q.fa").read_text().split()
-    named = [(text[n][1:], text[n + 1]) for n in range(0, len(text), 2)]
+    named = list(read_fasta("q.fa").items())
     given = {"min_length": min_length, "strands": strands, "mode": mode}
     given |= {"backend": "cpu", "threads": 2}
     found = []
@@ -115,24 +119,14 @@ def test_a_table_is_built_once_and_serves_longer_matches(has_file, searched, mon
         index = mummergpu.Index.open("r.mgi")
     with index:
         for length in (20, 30, 20):
-            assert sum(
-                len(found)
-                for found in index.stream("q.fa", min_length=length, mode="mum", strands="both")
-            )
+            assert total(index, min_length=length, mode="mum")
         assert built == [8] and searched == [4, 4, 4]
         # All matches, and those that are shorter than what the index was made for, need k-mers.
-        assert sum(len(found) for found in index.stream("q.fa", strands="both")) > 0
-        assert (
-            sum(
-                len(found)
-                for found in index.stream("q.fa", min_length=15, mode="mum", strands="both")
-            )
-            > 0
-        )
+        assert total(index) and total(index, min_length=15, mode="mum")
         assert built == [8] and searched == [4, 4, 4]
         # A search that costs less than these minimizers, which are built already.
         expect_of_kmers(monkeypatch, 0.0)
-        assert sum(len(found) for found in index.stream("q.fa", mode="mum", strands="both")) > 0
+        assert total(index, mode="mum")
         assert searched == [4, 4, 4]
 
 
@@ -145,13 +139,7 @@ def test_a_small_index_and_a_limit_of_memory_leave_no_room_for_minimizers(search
         (mummergpu.Index.build("r.fa", max_memory=1 << 40), True),
     ):
         searched.clear()
-        assert (
-            sum(
-                len(found)
-                for found in index.stream("q.fa", mode="mum", backend="cpu", strands="both")
-            )
-            > 0
-        )
+        assert total(index, mode="mum", backend="cpu")
         assert bool(searched) == is_searched
 
 
