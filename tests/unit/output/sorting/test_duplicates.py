@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import takewhile
 
 import numpy as np
@@ -79,6 +80,7 @@ def test_duplicates_are_those_of_a_plain_search(tmp_path, seed, templates, by_co
     assert sorted(row.to_string() for row in found) == sorted(row.to_string() for row in plain)
 
 
+@cache
 def many_templates():
     """Templates at few places, so that most of them have a duplicate."""
     made = random.Random(8)
