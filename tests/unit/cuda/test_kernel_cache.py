@@ -185,17 +185,6 @@ def test_what_a_read_only_folder_holds_is_still_of_use(folder, monkeypatch):
     assert run.notices == [f"compiled kernels cannot be kept in {folder}: Permission denied"]
 
 
-def test_a_full_disk_leaves_nothing_behind(folder, monkeypatch):
-    def refuse(*_arguments, **_more):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(kernel_cache.os, "replace", refuse)
-    run = Run(folder)
-    assert run.get() == Run(None).get()
-    assert list(folder.iterdir()) == []
-    assert run.notices == [f"compiled kernels cannot be kept in {folder}: No space left on device"]
-
-
 def test_what_does_not_compile_is_not_kept(folder):
     def refuse(*_arguments):
         raise BackendError("cuda", "no")

@@ -2,17 +2,14 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from mummergpu.cuda import pinned_staging
 from mummergpu.cuda.pinned_staging import Staging, Uploader, thread_count
 from mummergpu.errors import BackendError
 
-Array = npt.NDArray[Any]
 PIECE = 64
 MEMORY = 1 << 16
 

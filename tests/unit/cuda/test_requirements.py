@@ -1,5 +1,6 @@
-"""What the cuda backend needs: asked of a driver, of libraries, of a compiler that are played."""
+"""What the cuda backend needs, and which library it uses; all of them are played."""
 
+import ctypes
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,12 +9,21 @@ import pytest
 
 from mummergpu.cuda import driver as driver_module
 from mummergpu.cuda import requirements
-from mummergpu.cuda.driver import DeviceFacts, DriverFacts, ask_driver, driver_facts
+from mummergpu.cuda.device_library import AUTO, CUDA_BINDINGS, PYCUDA, device_opener
+from mummergpu.cuda.driver import (
+    LIBRARY,
+    DeviceFacts,
+    DriverFacts,
+    ask_driver,
+    ask_for_context,
+    driver_facts,
+)
 from mummergpu.cuda.requirements import (
     CompilerFacts,
     CudaFacts,
     compiler_facts,
     cuda_facts,
+    library_to_use,
     obstacles,
     target,
 )
@@ -196,3 +206,110 @@ def test_this_machine_can_be_looked_at():
     # Nothing but the driver is asked for a library that is not wanted.
     facts = cuda_facts(measure_memory=False, library="cuda-bindings")
     assert facts.pycuda == Library("pycuda", None, "not looked for")
+
+
+NEITHER = replace(SOUND, pycuda=NO_PYCUDA, bindings=NO_BINDINGS, compiler=NO_NVRTC)
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted", "found"),
+    [
+        (SOUND, AUTO, PYCUDA),
+        (SOUND, PYCUDA, PYCUDA),
+        (SOUND, CUDA_BINDINGS, CUDA_BINDINGS),
+        (replace(SOUND, pycuda=NO_PYCUDA), AUTO, CUDA_BINDINGS),
+        (replace(SOUND, pycuda=NO_PYCUDA), PYCUDA, None),
+        (replace(SOUND, pycuda=BROKEN_PYCUDA), AUTO, CUDA_BINDINGS),
+        (replace(SOUND, pycuda=BROKEN_PYCUDA), PYCUDA, None),
+        (NEITHER, AUTO, None),
+        (NEITHER, CUDA_BINDINGS, None),
+    ],
+)
+def test_pycuda_is_taken_where_it_works(facts, wanted, found):
+    assert library_to_use(facts, wanted) == found
+    # What is missing is told, and nothing else.
+    assert bool(obstacles(facts, wanted)) == (found is None)
+
+
+def told(facts, wanted):
+    return [str(obstacle) for obstacle in obstacles(facts, wanted)]
+
+
+def test_wheels_are_named():
+    old = replace(NEITHER, driver=DriverFacts((12, 4), (H200,), None))
+    assert "pip install 'mummergpu[cuda12-wheels]'" in told(old, AUTO)[0]
+    # PyCUDA is there: what is missing is in the wheels.
+    assert "cuda-wheels" in told(replace(NEITHER, pycuda=SOUND.pycuda), AUTO)[0]
+    for wanted in (AUTO, CUDA_BINDINGS):
+        assert told(NEITHER, wanted) == [
+            "cuda-bindings: not installed: pip install 'mummergpu[cuda-wheels]' (in a clone: "
+            "pip install '.[cuda-wheels]'); it needs no compiler"
+        ]
+
+
+def test_pycuda_is_named_where_the_user_wants_it():
+    lines = told(NEITHER, PYCUDA)
+    assert len(lines) == 2
+    assert all("pip install 'mummergpu[cuda]'" in line for line in lines)
+    assert "needs a C++ compiler and CUDA's headers; or --device-library cuda-bindings" in lines[0]
+    (line,) = told(replace(SOUND, pycuda=BROKEN_PYCUDA), PYCUDA)
+    assert line.startswith("PyCUDA cannot be imported: no libcuda.so.1: pip install --force-reins")
+    assert line.endswith("tall --no-cache-dir pycuda")
+    # Without a driver it cannot be imported; that is not a second thing to mend.
+    no_driver = DriverFacts(None, (), "no NVIDIA driver (not found)")
+    assert len(told(replace(SOUND, driver=no_driver, pycuda=BROKEN_PYCUDA), PYCUDA)) == 1
+
+
+def test_each_library_has_a_device(nvrtc):
+    assert device_opener(CUDA_BINDINGS).library == CUDA_BINDINGS  # type: ignore[attr-defined]
+
+
+class Driver:
+    """Stands in for the driver's library; answers every call with a code."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.calls = []
+        self.devices = set()
+
+    def __getattr__(self, name):
+        def call(*arguments):
+            self.calls.append(name)
+            if name == "cuDeviceGet":
+                self.devices.add(arguments[1])
+            return self.answers.get(name, 0)
+
+        return call
+
+
+def calls_with(monkeypatch, answers):
+    driver = Driver(answers)
+    loaded = []
+
+    def load(name):
+        loaded.append(name)
+        return driver
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    ask_for_context(2).join(10)
+    assert loaded == [LIBRARY] and driver.devices <= {2}
+    return driver.calls
+
+
+def test_the_primary_context_is_retained(monkeypatch):
+    assert calls_with(monkeypatch, {}) == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]
+
+
+def test_nothing_is_asked_of_a_driver_that_fails(monkeypatch):
+    assert calls_with(monkeypatch, {"cuInit": 100}) == ["cuInit"]
+    assert calls_with(monkeypatch, {"cuDeviceGet": 101}) == ["cuInit", "cuDeviceGet"]
+
+
+def test_no_driver_is_no_error(monkeypatch):
+    def load(name):
+        raise OSError(f"{name}: not found")
+
+    monkeypatch.setattr(ctypes, "CDLL", load)
+    thread = ask_for_context(0)
+    thread.join(10)
+    assert not thread.is_alive()

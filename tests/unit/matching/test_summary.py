@@ -27,7 +27,6 @@ from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
 
 BOTH = (Strand.FORWARD, Strand.REVERSE)
-Intervals = list[tuple[int, int]]
 
 
 def columns(rows):
@@ -80,7 +79,7 @@ def test_one_strand_and_nothing_at_all():
     assert counted(found, stats) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(1, 700))
 def test_bases_are_covered_once(data, size):
     interval = st.integers(0, size - 1).flatmap(

@@ -1,4 +1,7 @@
+"""Candidates and their scores, against the whole matrix; and seeds sorted by key."""
+
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import EXACT
+from mummergpu.mapping.candidates.key_sort import FEW_ROWS, new_sort_room, sort_by_key
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.sequence.codes import decode
 from mummergpu.viterbi.tiles.band import new_scratch
@@ -74,6 +78,12 @@ def test_each_diagonal_with_a_match_is_a_candidate(seed):
             assert numbers[row, column.RECORD] == record
 
 
+@cache
+def best_of(read, reference, costs):
+    """The best score with gaps; reads with and without windows have the same flanks."""
+    return FullMatrix(read, reference, costs).best()
+
+
 @pytest.mark.parametrize("by_windows", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_scores_without_gaps_and_with_them(seed, by_windows):
@@ -99,7 +109,7 @@ def test_scores_without_gaps_and_with_them(seed, by_windows):
             ) == right
             seed_score = (end - begin) * costs.match
             assert numbers[row, column.SCORE] == left[0] + seed_score + right[0]
-            bests = [FullMatrix(flank[0], flank[1], costs).best() for flank in flanks]
+            bests = [best_of(tuple(flank[0]), tuple(flank[1]), costs) for flank in flanks]
             score = seed_score + sum(best[0] for best in bests)
             text = decode(np.array(codes, dtype=np.uint8))
             assert numbers[row, column.BOUND] >= score, text
@@ -116,3 +126,22 @@ def test_scores_without_gaps_and_with_them(seed, by_windows):
                 assert numbers[row, shift] == (sign * (best[2] - best[1]) if is_gapped else 0)
             checked += 1
     assert checked > 10
+
+
+MOST = 5000
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, FEW_ROWS, FEW_ROWS + 1, 300, MOST])
+@pytest.mark.parametrize("bits", [1, 7, 16, 62])
+def test_rows_are_sorted_by_key_and_then_by_value(count, bits):
+    """Digits that all keys share are left out; an odd and an even number of them is sorted."""
+    generator = np.random.default_rng(count + bits)
+    room = new_sort_room(MOST)
+    for shared in (0, 5 << 8, 1 << 61):
+        keys = generator.integers(0, 1 << bits, count) | shared
+        values = generator.integers(0, 1 << 62, count)
+        room.keys[:count], room.values[:count] = keys, values
+        sort_by_key(room, count)
+        order = np.lexsort((values, keys))
+        assert np.array_equal(room.keys[:count], keys[order])
+        assert np.array_equal(room.values[:count], values[order])

@@ -1,19 +1,27 @@
+"""Mates that are looked for beside each other, on diagonals that have a word of theirs."""
+
 import numpy as np
 import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import RESCUE_ROWS
 from mummergpu.mapping.placing.rescue import (
+    DIAGONALS_AT_ONCE,
+    MAX_PLACES,
     MIN_RESCUED,
     MIN_RUN,
+    WORD_BASES,
     MateWindow,
     list_words,
+    mark_diagonals,
     new_marks,
     rescue_mate,
 )
-from mummergpu.sequence.codes import MARGIN
+from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 
 NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
@@ -85,3 +93,87 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed):
     # What is known already is not added again.
     assert rescue_mate(0, mapped.scoring, marks, table, window) == 0
     assert table.counts[0] == added
+
+
+def diagonals_with_words(read, reference, begin, end):
+    """The diagonals of equal words without breaks, of which that of the reference is inside."""
+    return {
+        position - place
+        for place in range(len(read) - WORD_BASES + 1)
+        for position in range(begin, end - WORD_BASES + 1)
+        if read[place : place + WORD_BASES] == reference[position : position + WORD_BASES]
+        and BREAK not in read[place : place + WORD_BASES]
+    }
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 1 << 30), letters=st.integers(2, 4), low=st.integers(-40, 120))
+def test_no_diagonal_is_missed(seed, letters, low):
+    random = np.random.default_rng(seed)
+    reference = random.integers(0, letters, 150).astype(np.uint8)
+    read = reference[40:90].copy()
+    for codes in (reference, read):
+        codes[random.random(codes.size) < 0.05] = BREAK
+        changed = random.random(codes.size) < 0.05
+        codes[changed] = random.integers(0, 4, int(changed.sum()))
+    begin, end = sorted(random.integers(0, 151, 2).tolist())
+    high = low + 100
+    marks = new_marks(read.size)
+    codes = with_margins(read)
+    list_words(codes, MARGIN, read.size, marks)
+    mark_diagonals(with_margins(reference), begin, end, low, high, marks)
+    found = set((np.flatnonzero(marks.marked) + low).tolist())
+    expected = diagonals_with_words(read.tolist(), reference.tolist(), begin, end)
+    assert {one for one in expected if low <= one < high} <= found
+    assert found <= set(range(low, high))
+    # Another read takes the place of this one.
+    marks.marked.fill(0)
+    list_words(codes, MARGIN, WORD_BASES - 1, marks)
+    mark_diagonals(with_margins(reference), begin, end, low, high, marks)
+    assert not marks.marked.any()
+
+
+def test_few_others_are_marked():
+    random = np.random.default_rng(1)
+    read, reference = (random.integers(0, 4, size).astype(np.uint8) for size in (150, 2200))
+    marks = new_marks(read.size)
+    list_words(with_margins(read), MARGIN, read.size, marks)
+    mark_diagonals(with_margins(reference), 0, reference.size, 0, DIAGONALS_AT_ONCE, marks)
+    expected = diagonals_with_words(read.tolist(), reference.tolist(), 0, reference.size)
+    found = set(np.flatnonzero(marks.marked).tolist())
+    assert expected & set(range(DIAGONALS_AT_ONCE)) <= found
+    assert len(found) < 150
+
+
+@pytest.mark.parametrize("length", [0, 1, WORD_BASES - 1, WORD_BASES])
+def test_short_reads_have_few_words(length):
+    marks = new_marks(length)
+    codes = with_margins(np.zeros(length, dtype=np.uint8))
+    list_words(codes, MARGIN, length, marks)
+    mark_diagonals(with_margins(np.zeros(20, dtype=np.uint8)), 0, 20, 0, 20, marks)
+    assert marks.marked.sum() == (13 if length == WORD_BASES else 0)
+
+
+@pytest.mark.parametrize("places", [MAX_PLACES, MAX_PLACES + 1])
+def test_a_word_with_many_places_marks_all_diagonals(places):
+    read = np.zeros(places + WORD_BASES - 1, dtype=np.uint8)
+    reference = np.full(100, 1, dtype=np.uint8)
+    reference[40 : 40 + WORD_BASES] = 0
+    marks = new_marks(read.size)
+    list_words(with_margins(read), MARGIN, read.size, marks)
+    mark_diagonals(with_margins(reference), 0, reference.size, 10, 60, marks)
+    first, end = (41 - places, 41) if places == MAX_PLACES else (10, 60)
+    assert (np.flatnonzero(marks.marked) + 10).tolist() == list(range(first, end))
+
+
+def test_words_of_many_reads_follow_each_other():
+    random = np.random.default_rng(3)
+    reads, reference = random.integers(0, 4, (400, 100)), random.integers(0, 4, 600)
+    codes, kept = with_margins(reference.astype(np.uint8)), new_marks(100)
+    for read in reads.astype(np.uint8):
+        fresh = new_marks(100)
+        for marks in (kept, fresh):
+            marks.marked.fill(0)
+            list_words(with_margins(read), MARGIN, read.size, marks)
+            mark_diagonals(codes, 0, 600, 0, 500, marks)
+        assert np.array_equal(kept.marked, fresh.marked)

@@ -1,7 +1,7 @@
 """The search for unique matches finds what the filter leaves of all matches."""
 
 from concurrent.futures import ThreadPoolExecutor
-from time import process_time
+from functools import cache
 
 import numpy as np
 import pytest
@@ -30,10 +30,7 @@ from mummergpu.matching.filter import keep_unique
 from mummergpu.matching.kmer import unique
 from mummergpu.matching.kmer.cpu import KmerCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
-
-Mems = dict[Strand, MemColumns]
 
 
 @pytest.fixture(autouse=True, params=[2, 256])
@@ -64,8 +61,9 @@ def found_by_minimizers(case, kmer_length, window):
     return found
 
 
-def all_matches(case):
-    """All matches, by a table of k-mers."""
+@cache
+def unique_of_all(case):
+    """All matches, by a table of k-mers, of which the filter leaves those of the reference."""
     reference = reference_of(case.records)
     bases = reference.codes.size
     sampling = KmerSampling(min(case.minimum_length, 6))
@@ -76,17 +74,19 @@ def all_matches(case):
     assert not backend.only_unique
     found = backend.find_mems(case.block(), STRANDS, ANY)
     assert found is not None
-    return found
+    return [
+        {strand: keep_unique(found[strand], in_query) for strand in STRANDS}
+        for in_query in (False, True)
+    ]
 
 
 def check(case, kmer_length, window):
     """Compare both searches; return how many matches they find."""
-    found, every = found_by_minimizers(case, kmer_length, window), all_matches(case)
+    found = found_by_minimizers(case, kmer_length, window)
+    in_reference, in_both = unique_of_all(case)
     for strand in STRANDS:
-        expected = keep_unique(every[strand], in_query=False)
-        assert difference(found[strand], expected) is None, (case.name, strand)
-        in_both = keep_unique(every[strand], in_query=True)
-        assert difference(keep_unique(found[strand], in_query=True), in_both) is None
+        assert difference(found[strand], in_reference[strand]) is None, (case.name, strand)
+        assert difference(keep_unique(found[strand], in_query=True), in_both[strand]) is None
     return sum(columns.count for columns in found.values())
 
 
@@ -147,7 +147,9 @@ def test_neither_parts_nor_room_change_anything(seed):
     case = repeat_case(seed)
     (kmer_length, window), *_ = lengths_for(case.minimum_length)
     expected = found_by_minimizers(case, kmer_length, window)
-    for task_bases, room, candidates in ((1, 1, 64), (37, 2, 1), (500, 7, 3)):
+    # Each base is a task of its own in few of the cases: it takes long.
+    least = 1 if seed in (2, 3) else 11
+    for task_bases, room, candidates in ((least, 1, 64), (37, 2, 1), (500, 7, 3)):
         with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(3) as executor:
             patch.setattr(unique, "TASK_BASES", task_bases)
             patch.setattr(unique, "MIN_ROOM", room)
@@ -230,17 +232,3 @@ def test_satellites(seed):
     """Reads, and sequences longer than what lists are sorted by."""
     check(satellite_case(seed), 13, 8)
     check(satellite_case(seed), 9, 12)
-
-
-def test_a_repeat_without_unique_matches_is_not_walked():
-    """Looking at each of the 50,000 copies for each minimizer would take some ten seconds."""
-    copies = "AC" * 50_000
-    queries = tuple(
-        copies[: 75 + read % 60] + "G" + copies[: 60 - read % 7] for read in range(2000)
-    )
-    backend = backend_with(SearchCase("copies", (copies,), queries, 20), 13, 8)
-    block = block_of(queries)
-    begin = process_time()
-    found = backend.find_unique(block, STRANDS, ANY, map, lambda bases: None)
-    assert process_time() - begin < 6
-    assert found is not None and not any(columns.count for columns in found.values())

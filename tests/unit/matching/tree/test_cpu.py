@@ -1,124 +1,122 @@
-"""Trees with circles and wrong depths end a search on the processor with an error."""
-
-from dataclasses import replace
+"""The kernels of the cpu backend through its one method: which rows, in which order."""
 
 import numpy as np
 import pytest
-from helpers.decoded_trees import decode_nodes
-from helpers.in_memory import block_of
-from helpers.search_cases import find_on
+from helpers.in_memory import block_of, reference_of
+from helpers.loops import each
+from helpers.oracle import brute_force_mems
+from helpers.search_cases import find_on, rows_of
+from helpers.trees import PLAIN, WIDE, layout_id
 
-from mummergpu.errors import InputError
-from mummergpu.index.pages import Page
-from mummergpu.index.tree.layout import EDGE_START, FIELDS, PARENT, Layout
+from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree_index import build_page
-from mummergpu.input.reference import Reference
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import decode
-
-LENGTH = 12
-WIDE = Layout(True, False, False, False, wide=True)
-CODES = np.random.default_rng(5).integers(0, 4, 600, dtype=np.uint8)
-CODES[300:340] = CODES[100:140]
-CODES[500:540] = CODES[100:140]
 
 
-def page():
-    """Return a page in the wide format, in which each field is a word of an array."""
-    reference = Reference("r", CODES, np.array([0]), np.array([CODES.size]), (b"r",))
-    built = build_page(reference, Page(0, 0, CODES.size, CODES.size), WIDE, Stats())
-    return replace(built, index_path="r.mgi")
+def columns_of(reference, page, queries, minimum_length, layout=PLAIN):
+    stats = Stats()
+    block = block_of(queries)
+    backend = TreeCpuBackend(stats)
+    backend.load_pages([build_page(reference, page, layout, stats)], minimum_length)
+    columns = find_on(backend, block)
+    assert columns is not None
+    return columns
 
 
-def matches_of(indexed):
-    block = block_of([decode(CODES[90:560]).decode()])
-    backend = TreeCpuBackend(Stats())
-    backend.load_pages([indexed], LENGTH)
-    found = find_on(backend, block)
-    assert found is not None
-    return found.count
+def on_one_page(record, queries, minimum_length):
+    reference = reference_of([record])
+    (page,) = plan_pages(reference.codes.size, 1 << 20, minimum_length - 1)
+    return rows_of(columns_of(reference, page, queries, minimum_length))
 
 
-def nodes_of(indexed):
-    """Return the nodes as rows of words: the fields of the first half, then the second's."""
-    return indexed.tree.nodes.reshape(-1, 2 * FIELDS)
+def expected(records, queries, minimum_length):
+    starts = reference_of(records).record_starts.tolist()
+    return [
+        [
+            (place, starts[record] + start, length)
+            for record, start, place, length in brute_force_mems(records, query, minimum_length)
+        ]
+        for query in queries
+    ]
 
 
-def deep_node(indexed):
-    """Return the inner node of the repeat: more than `LENGTH` bases deep, with leaves below."""
-    columns = decode_nodes(indexed.tree)
-    depths = np.where(columns.is_leaf, 0, columns.string_depths)
-    return int(columns.addresses[np.argmax(depths)])
-
-
-def circle_of_children(indexed):
-    """Let the children of the nodes below the root lead back to them."""
-    nodes = nodes_of(indexed)
-    columns = decode_nodes(indexed.tree)
-    for node in columns.addresses[~columns.is_leaf & (columns.parents == 0)]:
-        if node > 0:
-            nodes[node, FIELDS : FIELDS + 4] = node
-
-
-def circle_of_parents(indexed):
-    """Let no node but the root be less deep than the one below it."""
-    nodes = nodes_of(indexed)
-    node = deep_node(indexed)
-    nodes[node, PARENT] = node
-    nodes[node, EDGE_START] = nodes[node, EDGE_START + 1] - 1
-
-
-def circle_below(indexed):
-    """Let a child of the repeat's node be that node."""
-    node = deep_node(indexed)
-    nodes_of(indexed)[node, FIELDS : FIELDS + 4] = node
-
-
-def circle_of_leaves(indexed):
-    """Let each leaf be the one behind itself."""
-    nodes = nodes_of(indexed)
-    columns = decode_nodes(indexed.tree)
-    for leaf in columns.addresses[columns.is_leaf]:
-        nodes[leaf, FIELDS + 4] = leaf
-
-
-def edges_of_no_length(indexed):
-    """Let the edges of leaves begin where no page has a base."""
-    columns = decode_nodes(indexed.tree)
-    nodes_of(indexed)[columns.addresses[columns.is_leaf], EDGE_START] = (1 << 32) - 1
-
-
-def edges_above_the_root(indexed):
-    """Let the edges of leaves be longer than the way from the root."""
-    columns = decode_nodes(indexed.tree)
-    nodes_of(indexed)[columns.addresses[columns.is_leaf], EDGE_START] = 0
-
-
-def test_a_sound_tree_is_searched():
-    assert matches_of(page()) > 3
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 300])
+@pytest.mark.parametrize("behind", ["N", "C", "CGTAGCTTNCAGGACT"])
+def test_rows_of_one_query_position_ascend_however_many_they_are(count, behind):
+    """They come from the tree by what stands behind them, and from a chain the last first."""
+    record = "".join("GATTACA" + behind[number * 7 % len(behind)] for number in range(count))
+    (rows,) = on_one_page(record, ["GATTACA"], 7)
+    assert rows == [(0, 8 * number, 7) for number in range(count)]
 
 
 @pytest.mark.parametrize(
-    "damage",
+    ("record", "queries", "least", "rows"),
     [
-        circle_of_children,
-        circle_of_parents,
-        circle_below,
-        circle_of_leaves,
-        edges_of_no_length,
-        edges_above_the_root,
+        ("ACGTACGT", ["ACG", "", "ACGT", "A"], 4, [[], [], [(0, 0, 4), (0, 4, 4)], []]),
+        ("ACGTACGT", [], 4, []),
+        ("ACGTACGT", ["ACG", ""], 4, [[], []]),
+        # Breaks before both sequences do not match each other.
+        ("CCNGATTACAT", ["CTNGATTACAC"], 4, [[(3, 3, 7)]]),
     ],
+    ids=["some too short", "no queries", "all too short", "breaks"],
 )
-def test_a_tree_that_cannot_be_is_an_error(damage):
-    indexed = page()
-    damage(indexed)
-    with pytest.raises(InputError, match=r"^r\.mgi: the index is damaged: its page 0 holds"):
-        matches_of(indexed)
+def test_rows_of_small_blocks(record, queries, least, rows):
+    assert on_one_page(record, queries, least) == rows
 
 
-def test_a_tree_that_was_built_in_memory_is_no_fault_of_the_user():
-    indexed = replace(page(), index_path="")
-    circle_below(indexed)
-    with pytest.raises(RuntimeError, match="page 0 was built with a value that cannot be"):
-        matches_of(indexed)
+RECORDS = ["ACGTTGCATGTCAGGCTAACGTTGCA", "TTGACNNCAGGCTAACG", "", "A" * 12, "GCATGTCAGGC"]
+# Suffixes that end behind the same bases, and breaks that settle what is maximal to the left.
+RECORDS += ["TGATTACA", "CGATTACA", "GATTACA", "AGATTACA", "TACGTNACGTGACGT"]
+QUERIES = ["ACGTTGCATGTCAGGCTAACGTTGCA", "AAAAAAAAAAAAAAAAAA", "TTGACGCAGGCTAACGN", "GCATG", "T"]
+QUERIES += ["GATTACA", "GATTACAT", "CGATTACAT", "TTACA", "TACGTNACGTNNACGT"]
+
+
+@pytest.mark.parametrize("layout", [PLAIN, WIDE], ids=layout_id)
+@each("page_size", [5, 6, 13, 30, 1000])
+def test_pages_report_what_begins_in_their_own_part_and_nothing_twice(layout, page_size):
+    reference = reference_of(RECORDS)
+    found = [[] for _ in QUERIES]
+    for page in plan_pages(reference.codes.size, page_size, 3):
+        columns = columns_of(reference, page, QUERIES, 4, layout)
+        assert (
+            (page.begin <= columns.reference_starts) & (columns.reference_starts < page.owned_end)
+        ).all()
+        for query, rows in enumerate(rows_of(columns)):
+            assert rows == sorted(rows)
+            found[query] += rows
+    assert [sorted(rows) for rows in found] == expected(RECORDS, QUERIES, 4)
+
+
+def test_a_match_longer_than_many_pages_comes_whole_from_the_first():
+    record = "".join(np.random.default_rng(9).choice(list("ACGT"), 2_000))
+    reference = reference_of([record])
+    pages = plan_pages(reference.codes.size, 100, 39)
+    assert len(pages) > 30
+    found = [rows_of(columns_of(reference, page, [record], 40))[0] for page in pages]
+    assert found == [[(0, 0, 2_000)]] + [[]] * (len(pages) - 1)
+
+
+def test_a_match_ends_where_its_record_ends_also_at_the_end_of_a_page():
+    records = ["ACGTTGCA", "TGTCAGGC"]
+    reference = reference_of(records)
+    pages = plan_pages(reference.codes.size, 8, 3)
+    assert pages[0].end == 8
+    query = "ACGTTGCAATGTCAGGC"
+    found = [row for page in pages for row in rows_of(columns_of(reference, page, [query], 4))[0]]
+    assert sorted(found) == expected(records, [query], 4)[0]
+
+
+@pytest.mark.parametrize("page_size", [1000, 20])
+def test_more_rows_than_there_is_room_for_are_not_made(page_size):
+    reference = reference_of(["A" * 50])
+    stats = Stats()
+    pages = plan_pages(50, page_size, 4)
+    block = block_of(["A" * 20])
+    backend = TreeCpuBackend(stats)
+    backend.load_pages([build_page(reference, page, PLAIN, stats) for page in pages], 5)
+    rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
+    assert find_on(backend, block, max_rows=rows - 1) is None
+    columns = find_on(backend, block, max_rows=rows)
+    assert columns is not None
+    assert columns.count == rows

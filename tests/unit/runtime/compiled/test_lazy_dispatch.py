@@ -353,27 +353,18 @@ def test_a_change_in_an_inlined_function_of_another_file_is_seen(tmp_path, setti
 
 CALLS = """
 import numpy as np
-from mummergpu.index.kmer_index import count_equal_pairs
-from mummergpu.index.tree.flatten import place_bases
 from mummergpu.mapping.seeding.windows import keep_windows
-from mummergpu.runtime.jit import flattened
-from mummergpu.sequence.codes import write_reverse_complements
+from mummergpu.sequence.codes import longest_of, write_reverse_complements
 from mummergpu.sequence.mems import MemColumns
-from mummergpu.sequence.codes import longest_of
 
 offsets = np.array([0, 1, 4])
-codes, placed = np.zeros(4, np.uint8), np.zeros(9, np.uint8)
+codes = np.zeros(4, np.uint8)
 write_reverse_complements(np.array([0, 1, 2, 2], np.uint8), offsets, codes)
 kept = MemColumns(np.zeros(2, np.int64), *np.zeros((3, 1), np.int64))
 matches = MemColumns(np.array([0, 1]), *np.array([[3], [5], [9]]))
-place_bases(codes, placed, 0)
-print(
-    *placed,
-    *(*codes, longest_of(offsets), keep_windows(matches, 4, kept), *kept.rows),
-    count_equal_pairs(np.array([1, 1, 2], np.uint64), 0),
-)
+print(*codes, longest_of(offsets), keep_windows(matches, 4, kept), *kept.rows)
 """
-"""Calls five small compiled functions of the package, one of them with named tuples."""
+"""Calls three small compiled functions of the package, one of them with named tuples."""
 
 
 def test_processes_that_start_together_share_a_folder(tmp_path):
@@ -387,8 +378,34 @@ def test_processes_that_start_together_share_a_folder(tmp_path):
         ]
         assert [child.communicate()[0] for child in children] == [expected] * 2
     files = list((tmp_path / "cache" / "processor").rglob("*.code"))
-    assert len(files) >= 5
+    assert len(files) >= 3
     for number, path in enumerate(files):
         content = path.read_bytes()
         path.write_bytes([content[:-1], b"", content[:99] + b"?" + content[100:]][number % 3])
     assert subprocess.check_output(command, cwd=tmp_path, env=environment) == expected
+
+
+BOUNDS = """
+import numpy as np
+from mummergpu.sequence.codes import write_reverse_complements
+
+codes, offsets = np.array([0, 1, 2, 2], np.uint8), np.array([0, 4])
+# Memory behind the array is there, so that nothing but a check tells.
+result = np.zeros(64, np.uint8)[:{}]
+try:
+    write_reverse_complements(codes, offsets, result)
+    print(*result)
+except IndexError as error:
+    print(error)
+"""
+
+
+def test_code_with_bounds_checks_is_kept_by_itself(tmp_path, monkeypatch):
+    """`make bounds` asks numba for the checks."""
+    monkeypatch.delenv("NUMBA_BOUNDSCHECK", raising=False)
+    cache, checks = tmp_path / "cache", {"NUMBA_BOUNDSCHECK": "1"}
+    # Twice: what a process has compiled, and what it has kept.
+    for _ in range(2):
+        assert run_child(BOUNDS.format(4), cache, **checks) == "1 1 2 3\n"
+        assert "out of bounds" in run_child(BOUNDS.format(3), cache, **checks)
+        assert run_child(BOUNDS.format(3), cache) == "1 1 2\n"

@@ -1,11 +1,17 @@
 """Images on disk: what is damaged, missing, out of date or not safe is never returned."""
 
-import errno
 import os
 import time
 
 import pytest
 
+from mummergpu.runtime import cache_dir
+from mummergpu.runtime.cache_dir import (
+    cache_folder,
+    can_be_written,
+    folder_of_compiled_code,
+    processor_code_places,
+)
 from mummergpu.runtime.compiled import store as code_store
 from mummergpu.runtime.compiled.store import (
     SUFFIX,
@@ -84,43 +90,6 @@ def test_an_older_writer_that_ends_late_harms_nobody(tmp_path, stores):
     with open(file_of(tmp_path), "rb") as reader:
         two.save(KEY, CONTENT)
         assert unpack(reader.read(), KEY) == CONTENT
-
-
-@pytest.mark.parametrize("call", ["makedirs", "mkdir", "open", "replace"])
-def test_a_disk_that_is_full_keeps_nothing_and_stops_nothing(tmp_path, stores, monkeypatch, call):
-    store = stores(tmp_path / "full")
-
-    def fail(*_arguments, **_options):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as full:
-        full.setattr(os, call, fail)
-        store.save(KEY, CONTENT)
-        store.save(OTHER_KEY, CONTENT)
-    told = f"compiled code cannot be kept in {tmp_path / 'full'}: No space left on device"
-    assert stores.said == [told]
-    assert [path for path in tmp_path.rglob("*") if path.suffix] == []
-    assert store.load(KEY) is None
-
-
-def test_a_write_that_fails_leaves_nothing_behind(tmp_path, stores, monkeypatch):
-    class Full:
-        def __init__(self, descriptor, mode):
-            self.file = open(descriptor, mode)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            self.file.close()
-
-        def write(self, _content):
-            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-
-    monkeypatch.setattr(code_store, "open", Full, raising=False)
-    stores(tmp_path).save(KEY, CONTENT)
-    assert not list((tmp_path / GENERATION).iterdir())
-    assert len(stores.said) == 1
 
 
 def test_the_next_place_is_taken_where_the_first_is_none(tmp_path, stores):
@@ -274,3 +243,59 @@ def test_a_generation_depends_on_sources_levels_and_settings(monkeypatch):
     assert len(set(names)) == len(names) == 7
     monkeypatch.setattr(code_store, "_COMPILATION", None)
     assert generations() == ()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"MUMMERGPU_CACHE_DIR": "/a/b", "XDG_CACHE_HOME": "/c", "HOME": "/h"}, "/a/b"),
+        ({"MUMMERGPU_CACHE_DIR": "", "XDG_CACHE_HOME": "/c", "HOME": "/h"}, "/c/mummergpu"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/h"}, "/h/.cache/mummergpu"),
+        ({"XDG_CACHE_HOME": "", "HOME": "/h"}, "/h/.cache/mummergpu"),
+        ({"HOME": "/h"}, "/h/.cache/mummergpu"),
+        ({"HOME": "nowhere"}, None),
+    ],
+)
+def test_caches_lie_where_the_environment_says(environment, expected):
+    assert cache_folder(environment) == (None if expected is None else Path(expected))
+
+
+def test_a_relative_folder_means_the_same_after_a_change_of_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cache_folder({"MUMMERGPU_CACHE_DIR": "kept"}) == tmp_path / "kept"
+
+
+def test_the_temporary_directory_stands_in_for_the_home():
+    temporary = f"/v/mummergpu-{os.geteuid()}/processor"
+    places = processor_code_places({"HOME": "/h", "TMPDIR": "/v"})
+    assert places == ("/h/.cache/mummergpu/processor", temporary)
+    assert processor_code_places({"HOME": "nowhere", "TMPDIR": "/v"}) == (temporary,)
+    assert processor_code_places({"HOME": "/h"})[1].startswith("/tmp/mummergpu-")
+
+
+def test_a_chosen_folder_stands_alone():
+    environment = {"MUMMERGPU_CACHE_DIR": "/a", "HOME": "/h", "TMPDIR": "/v"}
+    assert processor_code_places(environment) == ("/a/processor",)
+
+
+def test_a_folder_can_be_written_if_it_can_be_made(tmp_path):
+    assert can_be_written(str(tmp_path / "a" / "b"))
+    (tmp_path / "file").touch()
+    assert not can_be_written(str(tmp_path / "file" / "x"))
+
+
+def test_both_kinds_of_code_lie_in_one_folder(tmp_path):
+    environment = {"MUMMERGPU_CACHE_DIR": str(tmp_path)}
+    assert cache_folder(environment) == tmp_path
+    assert folder_of_compiled_code(environment) == tmp_path / "processor"
+
+
+def test_the_first_place_that_can_be_written_is_named(monkeypatch):
+    environment = {"HOME": "/h", "TMPDIR": "/v"}
+    usual = "/h/.cache/mummergpu/processor"
+    temporary = f"/v/mummergpu-{os.geteuid()}/processor"
+    for writable, expected in [({usual, temporary}, usual), ({temporary}, temporary)]:
+        monkeypatch.setattr(cache_dir, "can_be_written", writable.__contains__)
+        assert folder_of_compiled_code(environment) == Path(expected)
+    monkeypatch.setattr(cache_dir, "can_be_written", lambda _: False)
+    assert folder_of_compiled_code(environment) == Path(usual)

@@ -1,21 +1,25 @@
-"""Tiles extended from a corner, against the whole matrix in plain Python."""
+"""Tiles against the whole matrix in plain Python: extensions, and gaps between two ends."""
 
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix, score_of
+from helpers.whole_alignments import ANY_SCORE
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
-from mummergpu.viterbi.recurrence.model import Costs
+from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.band import new_scratch
 from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path, extend_score
+from mummergpu.viterbi.tiles.gap_fill import fill_gap
+from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, MatrixScratch, align_whole
 
 EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SCRATCH = new_scratch(500, 100)
@@ -45,9 +49,9 @@ def extended(read, reference, costs, direction=1, first_band=8, min_score=0, sur
     return Extended(score, i, j, [(int(one) >> 4, int(one) & 15) for one in operations[3:][:count]])
 
 
-def check(read, reference, costs, direction=1, first_band=8):
-    """Compare a tile with the whole matrix."""
-    matrix = FullMatrix(read, reference, costs)
+def check(read, reference, costs, direction=1, first_band=8, matrix=None):
+    """Compare a tile with the whole matrix, which takes long."""
+    matrix = matrix or FullMatrix(read, reference, costs)
     found = extended(read, reference, costs, direction, first_band)
     assert found[:3] == matrix.best()
     assert found.operations == matrix.operations(found.i, found.j)
@@ -168,5 +172,122 @@ def test_a_long_read_may_hang_over_the_end_of_the_reference(seed, kept):
     reference[place:place] = some.choices(range(4), k=some.choice((0, 9, 40)))
     reference[: kept // 2 : 17] = [0] * len(reference[: kept // 2 : 17])
     for costs in (Costs(), Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)):
+        matrix = FullMatrix(read, reference, costs)
         for first_band in (8, 100):
-            check(read, reference, costs, first_band=first_band)
+            check(read, reference, costs, first_band=first_band, matrix=matrix)
+
+
+GENOMES = Costs(3, 7, 7, 3, 7, 3, 7, 0, 100)
+FILL_COSTS = [GENOMES, Costs(1, 4, 4, 6, 1, 6, 1, 0, 100), Costs(2, 3, 3, 5, 2, 1, 4, 0, 20)]
+
+
+def changed(bases, some, rate):
+    """A copy with differences and gaps."""
+    result = []
+    for base in bases:
+        if some.random() > rate:
+            result.append(base)
+            continue
+        kind = some.randrange(4)
+        if kind == 0:
+            result.append(some.randrange(5))
+        elif kind == 1:
+            result += [base, *(some.randrange(4) for _ in range(some.randrange(1, 6)))]
+    return result
+
+
+def aligned(query, reference, costs, whole=False, least=ANY_SCORE):
+    """The score and the operations; an equal base follows both sequences."""
+    codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
+    cells = (len(query) + 1) * (len(reference) + 1)
+    matrix = MatrixScratch(
+        np.empty(2 * (len(reference) + 1), dtype=np.int64),
+        np.empty(cells, dtype=np.uint8),
+        np.empty(len(query) + 1, dtype=np.int64),
+    )
+    operations = np.full(len(query) + len(reference) + 3, 7, dtype=np.uint32)
+    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
+    sides = (*codes, tile, costs)
+    if whole:
+        score, count = align_whole(*sides, least, matrix, operations, 1)
+    else:
+        scratch = new_scratch(MOST_BASES, 100)
+        score, count = fill_gap(*sides, scratch, matrix, operations, 1)
+    assert operations[0] == 7
+    return score, [(int(word) >> 4, int(word) & 15) for word in operations[1 : count + 1]]
+
+
+def check_fill(query, reference, costs, score):
+    for whole in (False, True):
+        found, operations = aligned(query, reference, costs, whole)
+        assert found == score
+        assert score_of(operations, query, reference, costs) == score
+        assert sum(length for length, kind in operations if kind != 2) == len(query)
+        assert sum(length for length, kind in operations if kind != 1) == len(reference)
+        assert all(a[1] != b[1] for a, b in pairwise(operations))
+    assert aligned(query, reference, costs, True) == aligned(query, reference, costs)
+    # What is known of the score leaves cells out, and changes nothing.
+    for least in (score, score - 5, score - 200):
+        assert aligned(query, reference, costs, True, least) == (score, operations)
+
+
+@pytest.mark.parametrize("costs", FILL_COSTS)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_score_is_that_of_the_whole_matrix(costs, seed):
+    some = random.Random(seed)
+    for _ in range(25):
+        reference = some.choices(range(4), k=some.randrange(0, 30))
+        if some.random() < 0.3:
+            reference = (reference[:3] * 20)[: len(reference)]
+        query = changed(reference, some, some.choice((0.05, 0.2, 0.6)))
+        if some.random() < 0.2:
+            query = some.choices(range(4), k=some.randrange(0, 30))
+        matrix = FullMatrix([*query, 2], [*reference, 2], costs)
+        end = ("match", (len(query) + 1, len(reference) + 1))
+        if abs(len(query) - len(reference)) <= costs.max_gap:
+            check_fill(query, reference, costs, matrix.scores[end] - costs.match)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_tiles_are_as_the_whole_matrix_says(seed):
+    some = random.Random(seed)
+    for size in (60, 300, 1200):
+        reference = some.choices(range(4), k=size)
+        query = changed(reference, some, 0.1)
+        middle = some.randrange(size // 2)
+        query = query[:middle] + query[middle + some.choice((0, 9, 40, 130)) :]
+        check_fill(query, reference, GENOMES, aligned(query, reference, GENOMES, True)[0])
+
+
+def test_few_cells_are_computed_if_the_score_is_known():
+    some = random.Random(7)
+    reference = some.choices(range(4), k=3000)
+    query = changed(reference, some, 0.03)
+    query = query[:1000] + query[1130:]
+    score, operations = aligned(query, reference, GENOMES)
+    assert (score, operations) == aligned(query, reference, GENOMES, True)
+    codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
+    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
+    sides = (*codes, tile, GENOMES)
+    made = np.empty(len(query) + len(reference), dtype=np.uint32)
+    numbers = np.empty(2 * len(reference) + 2, dtype=np.int64)
+    for share, fits in ((5, True), (1000, False)):
+        directions = np.empty(len(query) * len(reference) // share, dtype=np.uint8)
+        matrix = MatrixScratch(numbers, directions, np.empty(len(query) + 1, dtype=np.int64))
+        found, count = align_whole(*sides, score, matrix, made, 0)
+        assert (found == score) == (count == len(operations)) == fits
+        assert (count == NO_MEMORY) != fits
+    for room in (numbers[1:], numbers[:10]):
+        cells = np.empty(len(query) * len(reference), dtype=np.uint8)
+        matrix = MatrixScratch(room, cells, numbers)
+        assert align_whole(*sides, score, matrix, made, 0)[1] == NO_MEMORY
+
+
+def test_one_side_may_be_empty():
+    assert aligned([], [], GENOMES) == (0, [])
+    assert aligned([1, 2, 3], [], GENOMES) == (-24, [(3, 1)])
+    assert aligned([], [0, 0], GENOMES) == (-17, [(2, 2)])
+
+
+def test_breaks_in_a_gap_match_nothing():
+    assert aligned([4, 1], [4, 1], GENOMES) == (-4, [(2, 0)])

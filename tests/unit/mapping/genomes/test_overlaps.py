@@ -1,14 +1,13 @@
-"""The best cover of a sequence against all choices of alignments, in plain Python."""
+"""Which alignments cover a sequence best, and which compete, against all choices there are."""
 
 import random
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from helpers.loops import each
 
-from mummergpu.mapping.genomes.overlaps import MAX_OVERLAP, best_cover, map_one_to_one
-
-Row = tuple[int, int, float]
+from mummergpu.mapping.genomes.overlaps import MAX_OVERLAP, best_cover, find_rivals, map_one_to_one
 
 
 def score_of(rows):
@@ -55,3 +54,33 @@ def test_both_sides_must_be_best():
 def test_nothing_is_taken_of_nothing():
     nothing = np.zeros(0, dtype=np.int64)
     assert best_cover(nothing, nothing, nothing, np.zeros(0)).size == 0
+
+
+def plain_rivals(rows):
+    found = list(range(len(rows)))
+    kept = []
+    for number in sorted(found, key=lambda number: (-rows[number][3], number)):
+        query, begin, end, _ = rows[number]
+        for better in kept:
+            other = rows[better]
+            overlap = min(end, other[2]) - max(begin, other[1])
+            if query == other[0] and 2 * overlap >= min(end - begin, other[2] - other[1]):
+                found[number] = better
+                break
+        else:
+            kept.append(number)
+    return found
+
+
+@each("seed", range(200))
+def test_rivals_are_those_of_the_rule(seed):
+    some = random.Random(seed)
+    longest = some.choice([3, 30, 300])
+    rows = []
+    for query in range(3):
+        for _ in range(some.randrange(30)):
+            begin = some.randrange(300)
+            end = begin + some.randint(1, longest)
+            rows.append((query, begin, end, some.randrange(some.choice([3, 100]))))
+    columns = [np.array([row[n] for row in rows], dtype=np.int64) for n in range(4)]
+    assert find_rivals(*columns).tolist() == plain_rivals(rows)

@@ -1,4 +1,4 @@
-"""What became of the reads: the counts of samtools, and sums over blocks."""
+"""The paths of alignments, and the counts and sums of what became of the reads."""
 
 import json
 import random
@@ -6,11 +6,16 @@ import re
 from functools import reduce
 from operator import add
 
+import numpy as np
+import pytest
 from helpers.alignment_tools import samtools
 from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import rows_of, write_bam
 
+from mummergpu.mapping.alignments.paths import add_operations, measure_path
 from mummergpu.mapping.alignments.summary import MAX_INSERT, empty_summary, summary_of
+from mummergpu.sequence.codes import encode
+from mummergpu.viterbi.recurrence.operations import append_operation
 
 
 def made_case(seed):
@@ -90,3 +95,52 @@ def test_a_quantile_is_the_size_that_enough_pairs_do_not_exceed():
     # Of four pairs, one is not larger than 100; a little more than a quarter are two.
     found = [summary.insert_quantile(share) for share in (0.25, 0.26, 0.5, 0.75, 0.76)]
     assert found == [100, 200, 200, 200, MAX_INSERT]
+
+
+MATCH, INSERTION, DELETION, CLIP = 0, 1, 2, 4
+
+
+def packed(operations):
+    return np.array([length << 4 | kind for kind, length in operations], dtype=np.uint32)
+
+
+@pytest.mark.parametrize(
+    ("operations", "expected"),
+    [
+        ([(MATCH, 5), (MATCH, 3), (INSERTION, 2)], [(MATCH, 8), (INSERTION, 2)]),
+        ([(CLIP, 0), (MATCH, 5), (CLIP, 0)], [(MATCH, 5)]),
+        ([(MATCH, 1), (DELETION, 0), (MATCH, 1)], [(MATCH, 2)]),
+        (
+            [(INSERTION, 1), (DELETION, 1), (INSERTION, 1)],
+            [(INSERTION, 1), (DELETION, 1), (INSERTION, 1)],
+        ),
+    ],
+)
+def test_operations_of_one_kind_are_joined(operations, expected):
+    # What is before the CIGAR is of another read, and must not grow.
+    cigars = packed([(MATCH, 9)] + [(MATCH, 0)] * 4)
+    end = 1
+    for kind, length in operations:
+        end = append_operation(cigars, 1, end, kind, length)
+    assert cigars[:end].tolist() == packed([(MATCH, 9), *expected]).tolist()
+    for is_reversed in (False, True):
+        flank = packed(operations[::-1] if is_reversed else operations)
+        end = add_operations(cigars, 1, 1, flank, len(operations), is_reversed)
+        assert cigars[:end].tolist() == packed([(MATCH, 9), *expected]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("read", "reference", "operations", "edits"),
+    [
+        (b"ACGTACGT", b"ACGTACGT", [(MATCH, 8)], 0),
+        (b"ACGTACGT", b"ACCTACGA", [(MATCH, 8)], 2),
+        # An unknown base is a difference, whatever it lies on.
+        (b"ACNTNCGT", b"ACGTNCGT", [(MATCH, 8)], 2),
+        (b"ACGTTTACGT", b"ACGTACGA", [(MATCH, 4), (INSERTION, 2), (MATCH, 4)], 3),
+        (b"ACGTACGT", b"ACGTTTTACGT", [(MATCH, 4), (DELETION, 3), (MATCH, 4)], 3),
+    ],
+)
+def test_edits_are_counted_along_the_path(read, reference, operations, edits):
+    codes, others = encode(b"T" + read), encode(b"GG" + reference)
+    found = measure_path(codes, 1, others, 2, packed(operations), 0, len(operations))
+    assert found == (2 + len(reference), edits)

@@ -1,0 +1,224 @@
+"""Memory and processors that a process may use, as systems and containers tell them."""
+
+import os
+import platform
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from mummergpu.runtime import memory, processors
+from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.memory import free_memory
+from mummergpu.runtime.processors import first_processor, processor_count
+from mummergpu.runtime.scratch import ThreadArray
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine with 8 GiB available and no control groups yet."""
+    (tmp_path / "meminfo").write_text(f"MemTotal: 1 kB\nMemAvailable: {8 * GIB >> 10} kB\n")
+    monkeypatch.setattr(memory, "_MEMORY_FACTS", str(tmp_path / "meminfo"))
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    left = memory._left_in_cgroups
+    monkeypatch.setattr(memory, "_left_in_cgroups", lambda _: left(f"{tmp_path}/"))
+    return tmp_path
+
+
+def make_group(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name.replace("__", ".")).write_text(f"{content}\n")
+
+
+def test_free_memory_is_some_of_the_memory():
+    assert 1 << 20 < free_memory() < 1 << 50
+
+
+def test_without_control_groups_it_is_the_machines(machine):
+    assert free_memory() == 8 * GIB
+    (machine / "meminfo").unlink()
+    assert 1 << 20 < free_memory() < 1 << 50
+
+
+def test_a_limit_of_version_2_counts(machine):
+    (machine / "proc" / "self" / "cgroup").write_text("0::/pod/job\n")
+    group = machine / "sys" / "fs" / "cgroup" / "pod" / "job"
+    make_group(group, memory__max=2 * GIB, memory__current=GIB)
+    assert free_memory() == GIB
+    # What is cached of files is given up when memory is short.
+    make_group(group, memory__stat=f"anon 5\ninactive_file {GIB // 2}\nslab 7")
+    assert free_memory() == 3 * GIB // 2
+    make_group(group, memory__current=3 * GIB)
+    assert free_memory() == 0
+    make_group(group, memory__max="max")
+    assert free_memory() == 8 * GIB
+
+
+def test_limits_of_the_groups_above_count(machine):
+    (machine / "proc" / "self" / "cgroup").write_text("0::/pod/job\n")
+    make_group(
+        machine / "sys" / "fs" / "cgroup" / "pod" / "job", memory__max=6 * GIB, memory__current=0
+    )
+    make_group(machine / "sys" / "fs" / "cgroup" / "pod", memory__max=5 * GIB, memory__current=GIB)
+    assert free_memory() == 4 * GIB
+    make_group(machine / "sys" / "fs" / "cgroup", memory__max=3 * GIB, memory__current=GIB)
+    assert free_memory() == 2 * GIB
+
+
+def test_a_container_sees_its_own_group_as_the_root(machine):
+    (machine / "proc" / "self" / "cgroup").write_text("0::/of/the/host\n")
+    make_group(machine / "sys" / "fs" / "cgroup", memory__max=2 * GIB, memory__current=GIB)
+    assert free_memory() == GIB
+
+
+def test_a_limit_of_version_1_counts(machine):
+    (machine / "proc" / "self" / "cgroup").write_text("5:cpu,cpuacct:/job\n4:memory:/job\n0::/\n")
+    make_group(
+        machine / "sys" / "fs" / "cgroup" / "memory" / "job",
+        memory__limit_in_bytes=2 * GIB,
+        memory__usage_in_bytes=3 * GIB // 2,
+        memory__stat=f"inactive_file 1\ntotal_inactive_file {GIB // 4}",
+    )
+    unlimited = 0x7FFFFFFFFFFFF000
+    make_group(machine / "sys" / "fs" / "cgroup" / "memory", memory__limit_in_bytes=unlimited)
+    assert free_memory() == 3 * GIB // 4
+
+
+@pytest.mark.parametrize("content", ["many", "", "-"])
+def test_files_that_make_no_sense_limit_nothing(machine, content):
+    (machine / "proc" / "self" / "cgroup").write_text("0::/\n")
+    make_group(machine / "sys" / "fs" / "cgroup", memory__max=content, memory__current=content)
+    assert free_memory() == 8 * GIB
+
+
+def test_memory_that_the_system_does_not_tell_is_assumed(monkeypatch):
+    assert memory.total_memory() > 1 << 28
+
+    def refuse(name):
+        raise ValueError("unrecognized configuration name")
+
+    monkeypatch.setattr(memory.os, "sysconf", refuse)
+    assert memory.total_memory() == memory.ASSUMED_MEMORY
+
+
+def test_processors_that_the_process_may_not_use_do_not_count(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
+    assert processor_count() == 3
+
+
+@pytest.mark.parametrize(("told", "expected"), [(8, 8), (None, 1)])
+def test_where_a_system_does_not_tell_which_may_be_used_all_count(told, expected, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: told)
+    assert processor_count() == expected
+
+
+def test_the_first_processor_is_described(tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    path.write_text("model name\t: A : B\nflags\t\t: x y\npower management:\n\nmodel name : C\n\n")
+    monkeypatch.setattr(processors, "_DESCRIPTION", str(path))
+    told = {b"model name": b"A : B", b"flags": b"x y", b"power management": b""}
+    assert first_processor() == told
+
+
+def test_a_description_that_is_not_complete_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    path.write_text("model name\t: A\n")
+    monkeypatch.setattr(processors, "_DESCRIPTION", str(path))
+    with pytest.raises(ValueError, match="not complete"):
+        first_processor()
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        first_processor()
+
+
+def write_groups(root, cgroup, files):
+    """Write what the system tells of cgroups below a folder; return that."""
+    for name, text in {"proc/self/cgroup": cgroup, **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return f"{root}/"
+
+
+GROUPS = {
+    "none": ("0::/a\n", {}, None),
+    "no limit": ("0::/a\n", {"a/cpu.max": "max 100000\n"}, None),
+    "topmost": ("0::/\n", {"cpu.max": "100000 100000\n"}, 1),
+    "half": ("0::/a\n", {"a/cpu.max": "50000 100000\n"}, 1),
+    "two and a half": ("0::/a/b\n", {"a/b/cpu.max": "250000 100000\n"}, 3),
+    "nested": ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "200000 100000\n"}, 2),
+    "nested less": ("0::/a/b\n", {"a/b/cpu.max": "1 9\n", "a/cpu.max": "9 1\n"}, 1),
+    "under the host's name": ("0::/host/x\n", {"cpu.max": "300000 100000\n"}, 3),
+    "above the own": ("0::/../x\n", {"x/cpu.max": "300000 100000\n"}, 3),
+    "damaged": ("0::/a\n", {"a/cpu.max": "what\n", "cpu.max": ""}, None),
+    "version 1": (
+        "12:pids:/a\n4:cpu,cpuacct:/a/b\n0::/a\n",
+        {"cpu,cpuacct/a/b/cpu.cfs_quota_us": "-1\n"}
+        | {"cpu,cpuacct/a/b/cpu.cfs_period_us": "100000\n"}
+        | {"cpu,cpuacct/a/cpu.cfs_quota_us": "150000\n"}
+        | {"cpu,cpuacct/a/cpu.cfs_period_us": "100000\n"},
+        2,
+    ),
+    "version 1 in a container": (
+        "4:cpu:/docker/x\n",
+        {"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"},
+        4,
+    ),
+    "both versions": (
+        "3:cpuset:/\n2:cpu:/\n0::/a\n",
+        {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}
+        | {"unified/a/cpu.max": "100000 50000\n"},
+        2,
+    ),
+    "no line of theirs": ("what\n\n3:cpuset:/\n", {"cpu.max": "1 1\n"}, None),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_quotas_of_cgroups_bound_the_processors(name, tmp_path, monkeypatch):
+    cgroup, files, expected = GROUPS[name]
+    at = {f"sys/fs/cgroup/{file}": text for file, text in files.items()}
+    root = write_groups(tmp_path, cgroup, at)
+    assert processors._quota(root) == (expected or processors._NO_QUOTA)
+    quota = processors._quota
+    monkeypatch.setattr(processors, "_quota", lambda _: quota(root))
+    for allowed in (1, 2, 64):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, count=allowed: set(range(count)))
+        assert processor_count() == min(allowed, expected or allowed)
+
+
+def test_a_system_without_cgroups_has_no_quota(tmp_path):
+    assert processors._quota(f"{tmp_path}/") == processors._NO_QUOTA
+
+
+def test_denormal_numbers_are_zero_meanwhile():
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        pytest.skip("only the registers of x86-64 on Linux are known")
+    least, half = [sys.float_info.min], [0.5]
+    with pytest.raises(ValueError, match="to the caller"), flushed_floats():
+        assert least[0] * half[0] == 0
+        raise ValueError("to the caller")
+    assert least[0] * half[0] > 0
+
+
+def test_a_thread_gets_the_same_memory_again():
+    made = ThreadArray(np.int32)
+    first = made.of_size(100)
+    assert first.shape == (100,) and first.dtype == np.int32 and first.flags.writeable
+    assert np.shares_memory(first, made.of_size(7)) and made.of_size(7).size == 7
+    larger = made.of_size(1000)
+    assert larger.size == 1000 and not np.shares_memory(first, larger)
+    assert np.shares_memory(larger, made.of_size(1))
+    assert made.of_size(0).size == 0
+
+
+def test_each_thread_has_memory_of_its_own():
+    made = ThreadArray(np.uint8)
+    here = made.of_size(50)
+    with ThreadPoolExecutor(1) as pool:
+        there = pool.submit(made.of_size, 50).result()
+    assert not np.shares_memory(here, there)
