@@ -95,7 +95,7 @@ def test_arrays_go_in_and_come_out(stream, count, threads):
     """Pieces of 64 bytes are eight numbers."""
     with ThreadPoolExecutor(max(1, threads)) as pool:
         copiers = pool if threads else None
-        way = Staging(PinningDevice(), stream, copiers=copiers)  # type: ignore[arg-type]
+        way = Staging(PinningDevice(), stream, copiers=copiers)
         check_ways(way, stream, count)
 
 
@@ -112,7 +112,7 @@ def check_ways(way, stream, count):
 
 @pytest.mark.parametrize("sizes", [(), (0,), (1, 0, 63, 64, 65), (200, 3, 130), (64, 64, 64)])
 def test_several_arrays_come_out_of_consecutive_bytes(stream, sizes):
-    way = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
+    way = Staging(PinningDevice(), stream)
     stream.memory[:] = np.arange(stream.memory.size) % 251
     found = [np.full(size, 7, dtype=np.uint8) for size in sizes]
     way.copy_out_all(iter(found), 5)
@@ -121,7 +121,7 @@ def test_several_arrays_come_out_of_consecutive_bytes(stream, sizes):
 
 
 def test_one_piece_is_on_its_way_while_another_is_taken_over(stream):
-    way = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
+    way = Staging(PinningDevice(), stream)
     stream.memory[:] = np.arange(stream.memory.size) % 251
     asked = []
     plain_do = stream.do
@@ -130,7 +130,7 @@ def test_one_piece_is_on_its_way_while_another_is_taken_over(stream):
         asked.append(len(stream.work) - behind)
         plain_do(behind)
 
-    stream.do = do  # type: ignore[method-assign]
+    stream.do = do
     found = np.empty(64 * 5, dtype=np.uint8)
     way.copy_out(found, 3)
     assert np.array_equal(found, stream.memory[3 : 3 + found.size])
@@ -140,7 +140,7 @@ def test_one_piece_is_on_its_way_while_another_is_taken_over(stream):
 
 def test_a_piece_that_could_not_be_pinned_is_pinned_later(stream):
     device = PinningDevice()
-    way = Staging(device, stream)  # type: ignore[arg-type]
+    way = Staging(device, stream)
     data = np.arange(PIECE, dtype=np.uint8)
     device.fail = True
     with pytest.raises(BackendError):
@@ -152,7 +152,7 @@ def test_a_piece_that_could_not_be_pinned_is_pinned_later(stream):
 
 
 def test_pieces_can_be_given_back(stream):
-    way = Staging(PinningDevice(), stream)  # type: ignore[arg-type]
+    way = Staging(PinningDevice(), stream)
     way.copy_in(0, np.ones(200, dtype=np.uint8))
     way.free()
     assert not way._pieces and not way._marks
@@ -282,7 +282,7 @@ def test_a_stream_that_fails_frees_the_memory(way):
     def synchronize():
         raise BackendError("cuda", "the device failed: played")
 
-    way.stream.synchronize = synchronize  # type: ignore[method-assign]
+    way.stream.synchronize = synchronize
     with pytest.raises(BackendError, match="played"), way.uploader.prepared(1 << 20):
         way.uploader.copy_in(0, bytes_of(40 * PIECE))
     assert not way.is_prepared

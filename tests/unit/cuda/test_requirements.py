@@ -261,7 +261,7 @@ def test_pycuda_is_named_where_the_user_wants_it():
 
 
 def test_each_library_has_a_device(nvrtc):
-    assert device_opener(CUDA_BINDINGS).library == CUDA_BINDINGS  # type: ignore[attr-defined]
+    assert device_opener(CUDA_BINDINGS).library == CUDA_BINDINGS
 
 
 class Driver:

@@ -1,7 +1,9 @@
 """The line of progress, its words, and the counters and timers of a run."""
 
 import io
+import itertools
 import json
+import re
 import subprocess
 import sys
 import time
@@ -60,12 +62,12 @@ def test_the_line_is_rewritten_and_the_last_one_is_kept(stream):
     progress = Progress(stream)
     progress.tell(pages(1, 3))
     progress._draw()
-    assert last_line(stream).startswith("mummergpu: 1 of 3 pages ready [00:00]")
+    assert last_line(stream).startswith("mummergpu: 1 of 3 pages ready [00:")
     progress.tell(reads(7))
     progress._draw()
     progress.tell(reads(1_234_567, 145_000_000))
     progress.close()
-    assert last_line(stream).startswith("mummergpu: 1,234,567 reads done: 145Mbp [00:00, ")
+    assert last_line(stream).startswith("mummergpu: 1,234,567 reads done: 145Mbp [00:")
     assert stream.getvalue().endswith("\n") and "\n" not in stream.getvalue()[:-1]
 
 
@@ -77,7 +79,8 @@ def test_there_are_a_share_a_rate_and_a_time_left(stream):
         progress._draw()
     line = last_line(stream)
     assert line.startswith("mummergpu: 50,000 reads done:  10%|")
-    assert "| 5.00M/50.0M [00:00<00:0" in line and "bp/s]" in line
+    # However long the machine has taken for these lines.
+    assert re.search(r"\| 5\.00M/50\.0M \[\d\d:\d\d<\d\d:\d\d, .*bp/s\]", line)
 
 
 def test_without_bases_there_are_a_share_and_a_time_left(stream):
@@ -205,15 +208,16 @@ def test_report_has_the_stages_that_ran_and_a_version():
     assert report["stages"]["match_kernel"].keys() == {"seconds", "count", "peak_memory_bytes"}
 
 
-def test_stage_adds_up_seconds_and_runs():
-    stats, began = Stats(), time.perf_counter()
-    for _ in range(2):
-        with stats.stage("match_kernel"):
-            time.sleep(0.02)
-    passed = time.perf_counter() - began
+def test_stage_adds_up_seconds_and_runs(monkeypatch):
+    stats = Stats()
+    with monkeypatch.context() as clock:
+        # Each look at the clock is a second later.
+        clock.setattr(time, "perf_counter", itertools.count().__next__)
+        for _ in range(2):
+            with stats.stage("match_kernel"):
+                pass
     stage = stats.stages["match_kernel"]
-    assert stage.count == 2
-    assert 0.04 <= stage.seconds <= passed
+    assert (stage.count, stage.seconds) == (2, 2)
     assert 1_000_000 < stage.peak_memory_bytes <= peak_memory()
 
 

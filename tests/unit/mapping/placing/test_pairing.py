@@ -92,7 +92,7 @@ def scoring():
     ],
 )
 def test_a_template_reaches_from_one_outer_end_to_the_other(one, other, size):
-    table = table_of([one, other], 1)  # type: ignore[list-item]
+    table = table_of([one, other], 1)
     assert are_facing(table, 0, 1)
     assert template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES) == size
 
@@ -109,7 +109,7 @@ def test_a_template_reaches_from_one_outer_end_to_the_other(one, other, size):
     ],
 )
 def test_proper_pairs_face_each_other_within_the_bounds(other, is_proper):
-    table = table_of([(0, 0, 100, 0, 0), other], 1)  # type: ignore[list-item]
+    table = table_of([(0, 0, 100, 0, 0), other], 1)
     assert is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, PAIRING) == is_proper
     assert not is_proper_pair(table, 0, LENGTH, -1, OTHER_LENGTH, PAIRING)
     assert not is_proper_pair(table, -1, LENGTH, 1, OTHER_LENGTH, PAIRING)

@@ -77,7 +77,7 @@ def columns_of(mapped, reference, prunes, paired, patch):
     find = candidate_search.CandidateFinder.find
 
     def counted(*arguments):
-        found = find(*arguments)  # type: ignore[arg-type]
+        found = find(*arguments)
         counts.append(int(found.counts.sum()))
         return found
 

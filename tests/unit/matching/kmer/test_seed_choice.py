@@ -298,6 +298,17 @@ def test_the_rarest_are_taken_and_of_equal_ones_the_first():
         assert room.taken[: len(counts)].tolist() == taken
 
 
+@cache
+def repeats_and_matches(seed):
+    """Repeats, and on each strand the rows of all matches that contain a window."""
+    case = repeats_case(seed)
+    complete = KmerCpuBackend(Stats())
+    complete.load_pages(tables_of(case, KmerSampling(6)), case.minimum_length)
+    every = [find_on(complete, case.block(), strand) for strand in STRANDS]
+    assert all(one is not None for one in every)
+    return case, [rows_of(matches_of_windows(one, case.minimum_length)) for one in every]
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ordered_bases", [8, 14, 15, 34, 60])
 @pytest.mark.parametrize(
@@ -309,22 +320,17 @@ def test_the_rarest_are_taken_and_of_equal_ones_the_first():
 )
 def test_all_matches_with_a_window_are_found_in_sorted_lists(seed, ordered_bases, sampling):
     """Lists may be sorted by fewer bases than a window has before its k-mer, or by many more."""
-    case = repeats_case(seed)
+    case, expected = repeats_and_matches(seed)
     window = case.minimum_length
-    pages = tables_of(case, KmerSampling(6))
-    complete = KmerCpuBackend(Stats())
-    complete.load_pages(pages, window)
-    expected = [find_on(complete, case.block(), strand) for strand in STRANDS]
     for with_bases_beside in (False, True):
         pages = tables_of(case, sampling, with_bases_beside)
         with patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", 16):
             ordered = [kmer_order.order_long_lists(page, ordered_bases) for page in pages]
         by_windows = KmerCpuBackend(Stats())
         by_windows.load_pages([replace(page, window_bases=window) for page in ordered], window)
-        for strand, all_matches in zip(STRANDS, expected, strict=True):
+        for strand, wanted in zip(STRANDS, expected, strict=True):
             found = find_on(by_windows, case.block(), strand)
-            assert found is not None and all_matches is not None
-            wanted = rows_of(matches_of_windows(all_matches, window))
+            assert found is not None
             assert [sorted(rows) for rows in rows_of(found)] == wanted
             assert sum(map(len, wanted)) > 500
 

@@ -25,7 +25,7 @@ from mummergpu.sequence.mems import MemRows
 
 needs_images = pytest.mark.skipif(not usable_levels(), reason="there are no images here")
 
-PLAIN = write_reverse_complements.py_func  # type: ignore[attr-defined]
+PLAIN = write_reverse_complements.py_func
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def test_compiling_is_announced_once_and_after_some_time(monkeypatch):
 def compiled(function):
     """Return a function that is called as an image; another one is an error."""
     lazy = LazyFunction(function, inlined=False)
-    lazy._dispatcher_of = lazy._make = None  # type: ignore
+    lazy._dispatcher_of = lazy._make = None
     return lazy
 
 

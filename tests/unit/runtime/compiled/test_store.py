@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,12 +14,7 @@ from mummergpu.runtime.cache_dir import (
     processor_code_places,
 )
 from mummergpu.runtime.compiled import store as code_store
-from mummergpu.runtime.compiled.store import (
-    SUFFIX,
-    CodeStore,
-    generations,
-    on_cache_trouble,
-)
+from mummergpu.runtime.compiled.store import SUFFIX, CodeStore, generations, on_cache_trouble
 from mummergpu.runtime.compiled.store_entry import ABANDONED_SECONDS, pack, unpack
 
 KEY = bytes(range(32))
