@@ -282,7 +282,16 @@ class Driver:
         return call
 
 
-def calls_with(monkeypatch, answers):
+@pytest.mark.parametrize(
+    ("answers", "calls"),
+    [
+        ({}, ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]),
+        # Nothing more is asked of a driver that fails.
+        ({"cuInit": 100}, ["cuInit"]),
+        ({"cuDeviceGet": 101}, ["cuInit", "cuDeviceGet"]),
+    ],
+)
+def test_the_primary_context_is_retained(answers, calls, monkeypatch):
     driver = Driver(answers)
     loaded = []
 
@@ -293,16 +302,7 @@ def calls_with(monkeypatch, answers):
     monkeypatch.setattr(ctypes, "CDLL", load)
     ask_for_context(2).join(10)
     assert loaded == [LIBRARY] and driver.devices <= {2}
-    return driver.calls
-
-
-def test_the_primary_context_is_retained(monkeypatch):
-    assert calls_with(monkeypatch, {}) == ["cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain"]
-
-
-def test_nothing_is_asked_of_a_driver_that_fails(monkeypatch):
-    assert calls_with(monkeypatch, {"cuInit": 100}) == ["cuInit"]
-    assert calls_with(monkeypatch, {"cuDeviceGet": 101}) == ["cuInit", "cuDeviceGet"]
+    assert driver.calls == calls
 
 
 def test_no_driver_is_no_error(monkeypatch):

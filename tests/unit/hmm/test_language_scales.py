@@ -50,7 +50,6 @@ def check(model, sequences, patch):
     for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
         found = evaluate(compiled, algorithm, block, (*SCORE, Attribute.TABLE))
         close(found.scores, scores)
-        assert found.tables is not None
         for table, one in zip(found.tables, expected, strict=True):
             close(table, one.forward if algorithm is Algorithm.FORWARD else one.backward)
         close(evaluate(compiled, algorithm, block).scores, scores)
@@ -67,7 +66,6 @@ def check(model, sequences, patch):
 
 
 def check_posteriors(found, compiled, expected):
-    assert found.tables is not None and found.runs is not None
     runs, names = found.runs, compiled.visits.names
     for number, (table, one) in enumerate(zip(found.tables, expected, strict=True)):
         close(found.scores[number], one.score)
@@ -227,7 +225,7 @@ def test_long_sequences_are_computed_without_a_common_scale():
     for algorithm in (Algorithm.FORWARD, Algorithm.BACKWARD):
         assert evaluate(model, algorithm, block).scores[0] == pytest.approx(expected, rel=1e-12)
     found = evaluate(model, Algorithm.POSTERIOR, block, (Attribute.TRACEBACK,))
-    assert found.runs is not None and found.runs.lengths.tolist() == [codes.size]
+    assert found.runs.lengths.tolist() == [codes.size]
     assert [model.visits.names[visit] for visit in found.runs.visits] == ["b"]
 
 
@@ -314,12 +312,11 @@ def test_paths_that_fall_behind_catch_up(name, monkeypatch):
             again = evaluate(compiled, Algorithm.VITERBI, block).scores[1]
         assert found.scores[1] == pytest.approx(score, rel=1e-14 if name != "groups" else 1e-11)
         assert again == found.scores[1]
-        assert found.runs is not None
         part = slice(int(found.runs.offsets[1]), None)
         names = [compiled.visits.names[visit] for visit in found.runs.visits[part]]
         assert np.repeat(names, found.runs.lengths[part]).tolist() == path
     table = evaluate(compiled, Algorithm.VITERBI, block, ALL[2:]).tables
-    assert table is not None and table[1][:, -1].max() == found.scores[1]
+    assert table[1][:, -1].max() == found.scores[1]
 
 
 def test_a_path_may_be_lost_when_it_is_walked(monkeypatch):
@@ -333,6 +330,5 @@ def test_a_path_may_be_lost_when_it_is_walked(monkeypatch):
     monkeypatch.setattr(pieces.LongSequence, "piece_symbols", 10_000)
     found = evaluate(compiled, Algorithm.VITERBI, symbol_block([codes]), ALL[:2])
     assert found.scores[0] == pytest.approx(score, rel=1e-14)
-    assert found.runs is not None
     names = [compiled.visits.names[visit] for visit in found.runs.visits]
     assert np.repeat(names, found.runs.lengths).tolist() == path

@@ -75,7 +75,6 @@ def close(found, expected):
 
 def visits_of(compiled, found, number):
     runs, names = found.runs, compiled.visits
-    assert runs is not None
     places = range(int(runs.offsets[number]), int(runs.offsets[number + 1]))
     return [
         (names.names[runs.visits[at]], bool(names.emits[runs.visits[at]]))
@@ -85,7 +84,6 @@ def visits_of(compiled, found, number):
 
 
 def check_posterior(compiled, found, number, codes, paths):
-    assert found.tables is not None
     table = found.tables[number]
     total = sum(weight for weight, _ in paths)
     if total == 0 or not codes:
@@ -207,11 +205,11 @@ def test_ten_million_symbols_do_not_underflow():
     short = evaluate(model, Algorithm.FORWARD, SymbolBlock(codes[:4000], np.array([0, 4000])))
     assert forward.scores[0] == pytest.approx(backward.scores[0], rel=1e-12)
     assert forward.scores[0] == pytest.approx(2500 * short.scores[0], rel=1e-4)
-    assert best.runs is not None and best.runs.lengths.sum() == codes.size
+    assert best.runs.lengths.sum() == codes.size
     assert best.scores[0] < forward.scores[0] < 0
     likeliest = evaluate(model, Algorithm.POSTERIOR, block, (Attribute.TRACEBACK,))
     assert likeliest.scores[0] == forward.scores[0]
-    assert likeliest.runs is not None and likeliest.runs.lengths.sum() == codes.size
+    assert likeliest.runs.lengths.sum() == codes.size
 
 
 def test_a_loop_that_lasts_for_ever_is_refused():

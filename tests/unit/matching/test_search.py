@@ -57,9 +57,7 @@ ResidentBackend.register(Texts)
 
 
 def row_format():
-    found = MummerFormatter(named_reference([b"r"], [9]), TextStyle()).row_format()
-    assert found is not None
-    return found
+    return MummerFormatter(named_reference([b"r"], [9]), TextStyle()).row_format()
 
 
 def search_of(backend, given, shortest=8):
@@ -75,7 +73,7 @@ def test_a_backend_is_told_the_format_before_it_loads_pages():
     assert backend.formats == [given]
     assert search.makes_text(BLOCK)
     text = search.find_text(BLOCK)
-    assert text is not None and text.count == 5
+    assert text.count == 5
     assert backend.asked == [(tuple(Strand), MAX_ROWS)]
 
 
@@ -93,15 +91,11 @@ def test_a_long_query_makes_the_whole_block_columns():
     assert not search.makes_text(block_of(("AC", "A" * (LONG_QUERY + 1))))
 
 
-def test_who_wants_columns_sets_no_format():
+@pytest.mark.parametrize(("given", "shortest"), [(None, 8), (row_format(), 7)])
+def test_columns_that_are_wanted_or_filtered_set_no_format(given, shortest):
+    """Matches that are too short must be filtered out of columns."""
     backend = Texts()
-    assert not search_of(backend, None).makes_text(BLOCK)
-    assert backend.formats == []
-
-
-def test_matches_that_are_too_short_must_be_filtered_out_of_columns():
-    backend = Texts()
-    assert not search_of(backend, row_format(), shortest=7).makes_text(BLOCK)
+    assert not search_of(backend, given, shortest).makes_text(BLOCK)
     assert backend.formats == []
 
 
@@ -226,7 +220,6 @@ def test_unique_matches_need_not_hold_all_others(seed):
                 backend, reference.codes, tuple(Strand), 10, 10, unique_rows=unique_rows
             )
             mems = search.find_mems(block)
-            assert mems is not None
             groups.append(mems)
         assert len(groups) > 1
         return search.merge_groups(groups)

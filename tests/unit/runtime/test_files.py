@@ -327,7 +327,6 @@ def test_processes_that_write_the_same_file_leave_a_whole_one(tmp_path):
         for letter in "AB"
     ]
     for process in processes:
-        assert process.stdin is not None
         process.stdin.close()
     contents = set()
     while any(process.poll() is None for process in processes):
@@ -337,7 +336,6 @@ def test_processes_that_write_the_same_file_leave_a_whole_one(tmp_path):
             except FileNotFoundError:
                 continue
     for process in processes:
-        assert process.stderr is not None
         assert (process.wait(), process.stderr.read()) == (0, b"")
         process.stderr.close()
     assert contents <= {b"A" * 5000, b"B" * 5000}

@@ -36,7 +36,6 @@ def test_counts_are_those_of_samtools(tmp_path):
 
     def count(label):
         found = re.search(rf"^(\d+) \+ 0 {label}", text, re.MULTILINE)
-        assert found is not None, label
         return int(found[1])
 
     found = summary_of(case.columns).as_dict()

@@ -47,7 +47,6 @@ def expected(most, any_match=False):
     found = {}
     for strand in STRANDS:
         columns = find_on(complete, CASE.block(), strand)
-        assert columns is not None
         found[strand] = [
             chosen(
                 CASE.records,
@@ -87,7 +86,6 @@ def test_the_choice_is_that_of_the_rule_whatever_the_table(most):
         backend.load_pages([replace(page, window_bases=20, max_matches=most)], 20)
         for strand in STRANDS:
             found = find_on(backend, CASE.block(), strand)
-            assert found is not None
             for rows, one in zip(rows_of(found), wanted[strand], strict=True):
                 assert sorted(rows) == sorted(one.matches)
         spread = sum(one.survives_thinning for strand in STRANDS for one in wanted[strand])
@@ -120,7 +118,6 @@ def test_without_windows_all_matches_are_counted(most):
         with_seeds = 0
         for strand in STRANDS:
             found, every = (find_on(one, CASE.block(), strand) for one in (backend, complete))
-            assert found is not None and every is not None
             by = ChosenBy(20, 20, most, any_match=True)
             by_parts = chosen_matches(every, ReadCodes(offsets, codes[strand], reference), by)
             for columns in (found, by_parts):
@@ -151,7 +148,6 @@ def test_reads_without_windows_lose_matches_only_if_many_are_near(is_young):
     backend = KmerCpuBackend(Stats())
     backend.load_pages([replace(page, max_matches=10)], 20)
     found = find_on(backend, case.block(), Strand.FORWARD)
-    assert found is not None
     assert found.count == 51 if not is_young else found.count < 51
     assert (found.seeds.size > 0) == is_young
 
@@ -178,7 +174,6 @@ def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(most, is_pi
         )
         for strand in STRANDS:
             one, all_matches = find_on(by_one, block, strand), find_on(by_parts, block, strand)
-            assert one is not None and all_matches is not None
             found = chosen_matches(
                 all_matches, ReadCodes(block.offsets), ChosenBy(20, distance, most)
             )
@@ -231,10 +226,10 @@ def test_seeds_that_other_reads_have_had_are_counted_the_same(step):
     backend = KmerCpuBackend(Stats())
     backend.load_pages([replace(page, window_bases=step, max_matches=60)], 20)
     together = find_on(backend, case.block(), Strand.FORWARD)
-    assert together is not None and together.count > 1000
+    assert together.count > 1000
     for at, (rows, query) in enumerate(zip(rows_of(together), case.queries, strict=True)):
         alone = find_on(backend, replace(case, queries=(query,)).block(), Strand.FORWARD)
-        assert alone is not None and [rows] == rows_of(alone)
+        assert [rows] == rows_of(alone)
         assert alone.seeds.size == 0 or together.seeds[at] == alone.seeds[0]
 
 
@@ -277,7 +272,6 @@ def test_places_of_a_seed_end_where_their_memory_ends(sampling):
             backend.load_pages([replace(one, window_bases=20, max_matches=most)], 20)
             with patch.object(seed_search, "new_seed_room", room_with_more_behind):
                 columns = find_on(backend, case.block(), Strand.FORWARD)
-            assert columns is not None
             found.append(list(map(sorted, rows_of(columns))))
             assert (rooms[-1][-behind:] == -7).all()
             assert (rooms[-1] != -7).any() == (most < 551)
@@ -330,7 +324,6 @@ def test_all_matches_with_a_window_are_found_in_sorted_lists(seed, ordered_bases
         by_windows.load_pages([replace(page, window_bases=window) for page in ordered], window)
         for strand, wanted in zip(STRANDS, expected, strict=True):
             found = find_on(by_windows, case.block(), strand)
-            assert found is not None
             assert [sorted(rows) for rows in rows_of(found)] == wanted
             assert sum(map(len, wanted)) > 500
 

@@ -56,9 +56,7 @@ def backend_with(case, kmer_length, window):
 
 def found_by_minimizers(case, kmer_length, window):
     backend = backend_with(case, kmer_length, window)
-    found = backend.find_unique(case.block(), STRANDS, ANY, map, lambda bases: None)
-    assert found is not None
-    return found
+    return backend.find_unique(case.block(), STRANDS, ANY, map, lambda bases: None)
 
 
 @cache
@@ -73,7 +71,6 @@ def unique_of_all(case):
     backend.load_pages([page], case.minimum_length)
     assert not backend.only_unique
     found = backend.find_mems(case.block(), STRANDS, ANY)
-    assert found is not None
     return [
         {strand: keep_unique(found[strand], in_query) for strand in STRANDS}
         for in_query in (False, True)
@@ -158,7 +155,7 @@ def test_neither_parts_nor_room_change_anything(seed):
             backend = backend_with(case, kmer_length, window)
             block = case.block()
             found = backend.find_unique(block, STRANDS, ANY, executor.map, told.append)
-        assert found is not None and sum(told) == block.base_count
+        assert sum(told) == block.base_count
         for strand in STRANDS:
             assert difference(found[strand], expected[strand]) is None
 
@@ -179,7 +176,7 @@ def test_one_strand_alone_has_the_same_matches():
     backend = backend_with(case, 3, case.minimum_length - 2)
     for strand in STRANDS:
         found = backend.find_unique(case.block(), (strand,), ANY, map, lambda bases: None)
-        assert found is not None and list(found) == [strand]
+        assert list(found) == [strand]
         assert difference(found[strand], expected[strand]) is None
 
 
@@ -188,7 +185,6 @@ def test_more_rows_than_are_allowed_give_none():
     (kmer_length, window), *_ = lengths_for(case.minimum_length)
     backend = backend_with(case, kmer_length, window)
     found = backend.find_unique(case.block(), STRANDS, ANY, map, lambda bases: None)
-    assert found is not None
     most = sum(columns.count for columns in found.values())
     assert most > 0
     assert backend.find_unique(case.block(), STRANDS, most, map, lambda bases: None) is not None
@@ -206,7 +202,6 @@ def test_a_part_of_a_block_does_not_see_its_neighbours():
     for first in range(len(queries)):
         part = block.part(first, first + 1)
         found = backend.find_unique(part, STRANDS, ANY, map, lambda bases: None)
-        assert found is not None
         assert rows_of(found[Strand.FORWARD]) == [[(0, 50 * first, 50)]]
 
 

@@ -272,18 +272,13 @@ def test_the_temporary_directory_stands_in_for_the_home():
 def test_a_chosen_folder_stands_alone():
     environment = {"MUMMERGPU_CACHE_DIR": "/a", "HOME": "/h", "TMPDIR": "/v"}
     assert processor_code_places(environment) == ("/a/processor",)
+    assert folder_of_compiled_code(environment) == cache_folder(environment) / "processor"
 
 
 def test_a_folder_can_be_written_if_it_can_be_made(tmp_path):
     assert can_be_written(str(tmp_path / "a" / "b"))
     (tmp_path / "file").touch()
     assert not can_be_written(str(tmp_path / "file" / "x"))
-
-
-def test_both_kinds_of_code_lie_in_one_folder(tmp_path):
-    environment = {"MUMMERGPU_CACHE_DIR": str(tmp_path)}
-    assert cache_folder(environment) == tmp_path
-    assert folder_of_compiled_code(environment) == tmp_path / "processor"
 
 
 def test_the_first_place_that_can_be_written_is_named(monkeypatch):
