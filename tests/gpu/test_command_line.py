@@ -1,12 +1,28 @@
-"""The whole command with ``--backend cuda`` beside ``-C``: the same bytes."""
+"""The command with ``--backend cuda`` beside ``-C``: the same bytes."""
 
 import json
+import random
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+from helpers.gpu_turns import in_turn
+from helpers.hmmer import write_input
+from helpers.profile_scores import check_numbers, tried
+from helpers.profiles import block_of, built, profiles, sequences_like
+from helpers.read_pairs import write_pairs, write_repeats
+
+import mummergpu
+from mummergpu.cuda.bindings_device import BindingsDevice
+from mummergpu.hmm.device_filters import DeviceFilters
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.options import FilterThresholds
+from mummergpu.runtime.stats import Stats
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -192,3 +208,113 @@ def test_auto_leaves_the_device_alone_where_it_would_only_cost_time(workloads):
 
 def test_the_doctor_finds_the_device():
     assert b"--backend auto takes cuda\n" in run("doctor").stdout
+
+
+def mapped_rows(folder, *arguments):
+    """The lines of SAM that the command writes, but for those that name it."""
+    command = [sys.executable, "-m", "mummergpu", "map", "-q", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    return [line for line in done.stdout.splitlines() if not line.startswith(b"@PG")]
+
+
+@pytest.mark.parametrize("words", [[], ["-a"], ["--max-xa", "5"], ["-I", "320,60"]])
+@pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
+def test_reads_of_repeats(tmp_path, words, reads):
+    write_repeats(tmp_path, 400, pairs=3000, longest=150)
+    given = [*words, "r.fa", *reads]
+    expected = mapped_rows(tmp_path, *given, "--backend", "cpu")
+    assert mapped_rows(tmp_path, *given, "--backend", "cuda") == expected
+    assert len(expected) > 3000 * len(reads)
+
+
+def test_pairs(tmp_path):
+    files = write_pairs(tmp_path, 4000, 150)
+    given = [files.reference, files.first, files.second]
+    expected = mapped_rows(tmp_path, *given, "--backend", "cpu")
+    assert mapped_rows(tmp_path, *given, "--backend", "cuda") == expected
+    assert len(expected) > 8000
+
+
+def test_reads_of_several_lengths_and_an_index(tmp_path):
+    """An index that lists all positions lets the processor look up one k-mer in a window."""
+    write_repeats(tmp_path, 400, pairs=3000, longest=150)
+    made = random.Random(2)
+    for name in ("1.fq", "2.fq"):
+        lines = (tmp_path / name).read_text().splitlines()
+        for at in range(0, len(lines), 4):
+            bases = made.randrange(90, 151)
+            lines[at + 1], lines[at + 3] = lines[at + 1][:bases], lines[at + 3][:bases]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    index = mummergpu.Index.build(tmp_path / "r.fa", min_length=16)
+    index.save(tmp_path / "r.mgi")
+    given = ["r.mgi", "1.fq", "2.fq"]
+    assert mapped_rows(tmp_path, *given, "--backend", "cuda") == mapped_rows(
+        tmp_path, *given, "--backend", "cpu"
+    )
+    files = tmp_path / "1.fq", tmp_path / "2.fq"
+    expected = list(index.map(*files, backend="cpu"))
+    for _ in range(2):
+        assert list(index.map(*files, backend="cuda")) == expected
+    index.close()
+
+
+@pytest.fixture(scope="module")
+def current_device(cuda_device):
+    """The first device, which is current."""
+    with in_turn(False):
+        device = BindingsDevice(0)
+    with closing(device), device.current():
+        yield device
+
+
+def opened(device, cache, some, thresholds):
+    filters = [ProfileFilter(one, thresholds) for one in some]
+    with ThreadPoolExecutor(4) as executor:
+        return DeviceFilters(device, cache, filters, 4 << 30, Stats(), executor)
+
+
+@pytest.mark.parametrize(
+    "nodes", [1, 2, 16, 17, 64, 65, 99, 100, 130, 249, 250, 400, 641, 803, 1100, 1600, 2405, 3000]
+)
+def test_the_scores_are_those_of_the_processor(current_device, cache, nodes):
+    profile = built(nodes)
+    with closing(opened(current_device, cache, [profile], FilterThresholds())) as found:
+        check_numbers(found, tried(profile, 400))
+
+
+def test_the_scores_of_real_profiles_are_those_of_the_processor(current_device, cache):
+    for profile in profiles():
+        with closing(opened(current_device, cache, [profile], FilterThresholds())) as found:
+            check_numbers(found, tried(profile, 400))
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [FilterThresholds(), FilterThresholds(F1=0.3, F2=0.1), FilterThresholds(bias_filter=False)],
+    ids=repr,
+)
+def test_the_survivors_are_those_of_the_processor(current_device, cache, thresholds):
+    some = [*profiles(), *map(built, (5, 300, 99, 100, 700, 4000))]
+    every = [one for profile in some for one in sequences_like(profile, 500)]
+    long = np.random.default_rng(2).integers(0, 20, 100_000).astype(np.uint8)
+    order = np.random.default_rng(3).permutation(len(every))
+    block = block_of([long, *(every[number] for number in order)])
+    expected = [ProfileFilter(one, thresholds).survivors(block, Stats()) for one in some]
+    assert sum(one.size for one in expected) > 500
+    with closing(opened(current_device, cache, some, thresholds)) as found:
+        for _ in range(3):
+            for here, there in zip(expected, found.survivors(block), strict=True):
+                assert here.tolist() == there.tolist()
+
+
+@pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
+@pytest.mark.parametrize("words", ["", "--nobias --F1 0.1 --F2 0.01"])
+def test_both_backends_write_the_same(cuda_device, tmp_path, verb, words):
+    def rows(*further):
+        given = [verb, *map(str, write_input(tmp_path)), "--domtblout", "-", "-q"]
+        command = [sys.executable, "-m", "mummergpu", *given, *words.split(), *further]
+        done = subprocess.run(command, capture_output=True, check=True)
+        return [line for line in done.stdout.splitlines() if not line.startswith(b"#")]
+
+    expected = rows("-C")
+    assert rows("--backend", "cuda") == expected and len(expected) > 5

@@ -1,34 +1,39 @@
 """Both libraries share a device with others of the same process, and fail in the same words."""
 
 import gc
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from mummergpu.cuda import pinned_staging
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.device_library import DEVICE_LIBRARIES, device_opener
+from mummergpu.cuda.pinned_staging import Uploader
 from mummergpu.cuda.requirements import cuda_facts, obstacles
 from mummergpu.errors import BackendError
+from mummergpu.index.mapped_file import map_file
 from mummergpu.studies.gathers import device_gathers
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
-BYTES = 64 << 20
+LENT_BYTES = 64 << 20
 
 
 class Neighbour:
     """A user of the runtime library, as torch and cupy are: it uses the primary context."""
 
     def __init__(self):
-        self._sent = np.random.default_rng(1).integers(0, 255, BYTES, dtype=np.uint8)
-        self._address = self._call("cudaMalloc", BYTES)
+        self._sent = np.random.default_rng(1).integers(0, 255, LENT_BYTES, dtype=np.uint8)
+        self._address = self._call("cudaMalloc", LENT_BYTES)
         self._copy(self._address, self._sent.ctypes.data, "cudaMemcpyHostToDevice")
 
     def works(self):
         """Tell whether the memory is as it was, and more can be had."""
         found = np.zeros_like(self._sent)
         self._copy(found.ctypes.data, self._address, "cudaMemcpyDeviceToHost")
-        self._call("cudaFree", self._call("cudaMalloc", BYTES))
+        self._call("cudaFree", self._call("cudaMalloc", LENT_BYTES))
         return bool(np.array_equal(found, self._sent))
 
     def free(self):
@@ -37,7 +42,7 @@ class Neighbour:
     def _copy(self, to, start, way):
         from cuda.bindings import runtime
 
-        self._call("cudaMemcpy", to, start, BYTES, getattr(runtime.cudaMemcpyKind, way))
+        self._call("cudaMemcpy", to, start, LENT_BYTES, getattr(runtime.cudaMemcpyKind, way))
 
     @staticmethod
     def _call(name, *arguments):
@@ -98,9 +103,9 @@ def test_both_libraries_share_a_device(cuda_device, cache):
     for one, other in (DEVICE_LIBRARIES, DEVICE_LIBRARIES[::-1]):
         stays = device_opener(one)(0)
         with stays.current():
-            stream, buffer = stays.new_stream(), stays.allocate(BYTES)
-            numbers = stays.pinned(BYTES // 8, np.int64)
-            numbers[:] = np.arange(BYTES // 8)
+            stream, buffer = stays.new_stream(), stays.allocate(LENT_BYTES)
+            numbers = stays.pinned(LENT_BYTES // 8, np.int64)
+            numbers[:] = np.arange(LENT_BYTES // 8)
             stream.copy_in(buffer.address, numbers)
             goes = device_opener(other)(0)
             use(goes, cache)
@@ -108,7 +113,7 @@ def test_both_libraries_share_a_device(cuda_device, cache):
             found = np.zeros_like(numbers)
             stream.copy_out(found, buffer.address)
             stream.synchronize()
-            assert np.array_equal(found, np.arange(BYTES // 8))
+            assert np.array_equal(found, np.arange(LENT_BYTES // 8))
             del numbers
             buffer.free()
             stream.free()
@@ -168,3 +173,90 @@ def test_kernels_use_what_they_were_compiled_to(device, cache):
         found = device.load(cubin).resources("read_merged")
     assert 0 < found.registers < 256 and found.local_bytes == 0
     assert 0 < found.occupancy <= 1
+
+
+PIECE = 1 << 20
+THREADS = 4
+SENT_BYTES = 33 * PIECE + 77
+
+Array = npt.NDArray[Any]
+
+
+@pytest.fixture(autouse=True)
+def small_arrays(monkeypatch):
+    """Small arrays go through pinned memory, too."""
+    monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
+    monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", PIECE)
+    monkeypatch.setattr(pinned_staging, "LEAST_BYTES", 1)
+
+
+@pytest.fixture(scope="module")
+def mapped(tmp_path_factory):
+    """A mapped file of random bytes."""
+    path = tmp_path_factory.mktemp("upload") / "bytes"
+    path.write_bytes(np.random.default_rng(5).bytes(SENT_BYTES))
+    with open(path, "rb") as file:
+        return map_file(file.fileno(), SENT_BYTES)
+
+
+def arrives(device, arrays):
+    """Copy arrays to one place of a device after the other; tell whether all arrive."""
+    with device.current():
+        stream = device.new_stream()
+        buffer = device.allocate(SENT_BYTES)
+        uploader = Uploader(device, stream, THREADS)
+        equal = []
+        for _ in range(2):
+            with uploader.prepared(sum(array.nbytes for array in arrays) + PIECE * THREADS):
+                for array in arrays:
+                    stream.fill_zero(buffer.address, SENT_BYTES)
+                    uploader.copy_in(buffer.address, array)
+                    found = np.full(SENT_BYTES, 7, dtype=np.uint8)
+                    stream.copy_out(found, buffer.address)
+                    stream.synchronize()
+                    sent = array.reshape(-1).view(np.uint8)
+                    equal.append(np.array_equal(found[: sent.size], sent))
+                    equal.append(not found[sent.size :].any())
+        buffer.free()
+        stream.free()
+    return all(equal)
+
+
+def test_all_bytes_arrive(device, mapped):
+    sizes = [0, 1, *(PIECE * n + d for n in (1, 2, THREADS, 2 * THREADS + 1) for d in (-1, 0, 1))]
+    arrays = [mapped, mapped[PIECE // 2 + 3 :], *(mapped[5 : 5 + size] for size in sizes)]
+    arrays.append(np.arange(2 * PIECE, dtype=np.int64))
+    assert arrives(device, arrays)
+
+
+def test_copies_follow_the_work_before_them(device, mapped):
+    """An array takes the place of one that is still being copied away on the device's side."""
+    with device.current():
+        stream, buffer = device.new_stream(), device.allocate(SENT_BYTES)
+        uploader = Uploader(device, stream, THREADS)
+        halves = [device.pinned(8 * PIECE, np.uint8) for _ in range(2)]
+        with uploader.prepared(SENT_BYTES):
+            for number, half in enumerate(halves):
+                begin = 8 * PIECE * number
+                uploader.copy_in(buffer.address, mapped[begin : begin + 8 * PIECE])
+                stream.copy_out(half, buffer.address)
+        assert np.array_equal(np.concatenate(halves), mapped[: 16 * PIECE])
+        halves.clear()
+        buffer.free()
+        stream.free()
+
+
+def test_an_error_of_the_driver_arrives(device, mapped, monkeypatch):
+    with device.current():
+        stream = device.new_stream()
+        buffer = device.allocate(SENT_BYTES)
+        # No machine has so much memory to pin.
+        monkeypatch.setattr(pinned_staging, "PIECE_BYTES", 1 << 50)
+        uploader = Uploader(device, stream, THREADS)
+        with pytest.raises(BackendError, match="the device failed"), device.current():
+            with uploader.prepared(SENT_BYTES):
+                uploader.copy_in(buffer.address, mapped)
+        buffer.free()
+        stream.free()
+    monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
+    assert arrives(device, [mapped])

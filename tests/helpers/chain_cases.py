@@ -97,8 +97,13 @@ def check(model, kernel, open_chains):
             assert {*stats.kernels} == {kernel, "walk_chain", "finish_shares", "list_states"}
 
 
-@pytest.mark.parametrize("name", ["random", "profile", "loops", "islands", "sticky"])
-@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize(
+    ("name", "double"),
+    [
+        *(("random", True), ("profile", False), ("loops", True)),
+        *(("islands", False), ("sticky", True)),
+    ],
+)
 def test_pieces_of_long_sequences_are_joined_exactly(name, double, open_chains, monkeypatch):
     model = CompiledModel(long_models()[name])
     choice = random.Random(4)

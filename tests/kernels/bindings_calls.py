@@ -4,8 +4,6 @@ Tests of a process of their own, which `test_bindings.py` starts: the bindings l
 in a process, and the library path leads to `played_driver.cpp`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os
@@ -13,7 +11,6 @@ import pickle
 import struct
 import threading
 import time
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -24,9 +21,6 @@ from mummergpu.cuda.cuda_device import CallError, PrimaryContextMemory, call
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.errors import BackendError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ADDRESS = 1 << 40
 WORK_SECONDS = 0.4
@@ -243,7 +237,7 @@ def test_resources_are_those_that_the_driver_tells(played, device):
 
 @pytest.mark.parametrize("asleep", [False, True])
 def test_a_thread_that_waits_for_the_device_lets_others_work(played, device, asleep):
-    stream, ends = device.new_stream(), list[float]()
+    stream, ends = device.new_stream(), []
     played.work_for(int(1000 * WORK_SECONDS))
 
     def wait():
@@ -268,7 +262,7 @@ def test_a_thread_that_waits_for_the_device_lets_others_work(played, device, asl
     stream.free()
 
 
-CALLS: dict[str, Callable[[Any, Any], Any]] = {
+CALLS = {
     "cuStreamCreate": lambda device, stream: device.new_stream(),
     "cuMemHostAlloc": lambda device, stream: device.pinned(1, np.uint8),
     "cuModuleLoadData": lambda device, stream: device.load(b"image"),

@@ -21,7 +21,7 @@ from mummergpu.index.tree.policy import Policy
 
 def main():
     # Threads run one after the other on the host: a block of several would wait for itself.
-    cuda_device.BLOCK_THREADS = 1  # type: ignore[misc]
+    cuda_device.BLOCK_THREADS = 1
     played = PlayedDriver()
     device = BindingsDevice(0)
     cache = HostCompiler(Path(sys.argv[1]))

@@ -24,12 +24,12 @@ class ShortDevice(HostDevice):
 def main():
     compiler = HostCompiler(Path(sys.argv[1]), (*SANITIZERS, UNOPTIMISED))
     if "--short" in sys.argv:
-        device_gathers(ShortDevice(), compiler, 40 * RECORD_BYTES, 1)  # type: ignore[arg-type]
+        device_gathers(ShortDevice(), compiler, 40 * RECORD_BYTES, 1)
         print("nobody minds")
         return 0
     for size in (0, 1, 31, 32, 33, 64, 100, 1000, 12_345, 1 << 16):
         device = HostDevice()
-        rates = device_gathers(device, compiler, size, 1)  # type: ignore[arg-type]
+        rates = device_gathers(device, compiler, size, 1)
         assert set(rates) == set(DEVICE_KERNELS)
         assert not device.buffers and not device.streams
     print("all inside")

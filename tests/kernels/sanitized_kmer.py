@@ -7,8 +7,6 @@ With ``--short`` each buffer that the kernels write to gets one byte less than i
 process of its own; printed is for each whether anybody minds.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

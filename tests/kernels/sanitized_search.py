@@ -9,8 +9,6 @@ With ``--short BUFFER`` the kernels get one byte less than that buffer needs, wi
 a program beside them does what C++ does not define: a check of the sanitizers themselves.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import os

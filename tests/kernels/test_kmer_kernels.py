@@ -56,16 +56,9 @@ def sanitized(sanitizing, library_folder):
     """Runs the program under the sanitizers."""
 
     def run(*words):
-        command = [
-            sys.executable,
-            "-W",
-            "error",
-            str(HERE / "sanitized_kmer.py"),
-            str(library_folder),
-        ]
-        done = subprocess.run(
-            [*command, *words], capture_output=True, text=True, env=sanitizing, timeout=240
-        )
+        program = [str(HERE / "sanitized_kmer.py"), str(library_folder), *words]
+        command = [sys.executable, "-W", "error", *program]
+        done = subprocess.run(command, capture_output=True, text=True, env=sanitizing, timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr[:5000]
         return done.stdout
 
@@ -109,53 +102,50 @@ def large_case(seed):
     return SearchCase("large", (record,), queries, minimum_length, page_size), sampling
 
 
+def found_by(backends, pages, case, strands=STRANDS):
+    """Yield the matches of a case on each strand, of each backend."""
+    for backend in backends:
+        backend.load_pages(pages, case.minimum_length)
+    for strand in strands:
+        found = [find_on(backend, case.block(), strand) for backend in backends]
+        assert all(isinstance(columns, MemColumns) for columns in found)
+        yield found
+
+
+def watched(seed):
+    """A device with a few blocks of threads, or with more than there are items."""
+    return WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3])
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_larger_cases_give_what_the_cpu_backend_gives(opened_tables, seed):
     case, sampling = large_case(seed)
-    cpu = KmerCpuBackend(Stats())
-    pages = tables_of(case, sampling)
-    cpu.load_pages(pages, case.minimum_length)
-    # A few blocks of threads, or more than there are items.
-    given = opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
-    given.backend.load_pages(pages, case.minimum_length)
-    block = case.block()
-    for strand in STRANDS:
-        expected, found = (find_on(one, block, strand) for one in (cpu, given.backend))
-        assert isinstance(expected, MemColumns) and isinstance(found, MemColumns)
+    cpu, given = KmerCpuBackend(Stats()), opened_tables(watched(seed))
+    for expected, found in found_by((cpu, given.backend), tables_of(case, sampling), case):
         assert expected.count > 100
         assert difference(found, expected) is None
         assert all(getattr(found, name).dtype == np.int64 for name in COLUMNS)
     assert given.halved == []
-    expected = find_on(cpu, block)
-    assert expected is not None
-    for backend in (cpu, given.backend):
-        backend.load_pages(ordered_tables_of(case, sampling), case.minimum_length)
-        found = find_on(backend, block)
-        assert found is not None and difference(found, expected) is None
+    expected = find_on(cpu, case.block())
+    ordered = ordered_tables_of(case, sampling)
+    for both in found_by((cpu, given.backend), ordered, case, [FORWARD]):
+        assert [difference(found, expected) for found in both] == [None, None]
 
 
 @pytest.mark.parametrize("seed", range(16))
 def test_occurrences_that_are_skipped_lack_no_match(opened_tables, seed):
     case = periodic_case(seed)
-    block = case.block()
-    cpu = KmerCpuBackend(Stats())
-    given = opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
+    backends = KmerCpuBackend(Stats()), opened_tables(watched(seed)).backend
     for sampling in (
         *(KmerSampling(3), KmerSampling(5, 3), KmerSampling(12), KmerSampling(2, 7)),
         *(KmerSampling(5, 3, is_picked=True), KmerSampling(2, 7, is_picked=True)),
     ):
-        cpu.load_pages(tables_of(case, sampling), case.minimum_length)
         ordered = ordered_tables_of(case, sampling)
         longest = max(int(np.diff(page.table.offsets).max()) for page in ordered)
         assert longest > MOST_OCCURRENCES or len(ordered) > 1 or sampling.kmer_length != 3
-        for strand in STRANDS:
-            cpu.load_pages(tables_of(case, sampling), case.minimum_length)
-            expected = find_on(cpu, block, strand)
-            assert expected is not None
-            for backend in (cpu, given.backend):
-                backend.load_pages(ordered, case.minimum_length)
-                found = find_on(backend, block, strand)
-                assert found is not None and difference(found, expected) is None
+        every = [found[0] for found in found_by(backends[:1], tables_of(case, sampling), case)]
+        for expected, both in zip(every, found_by(backends, ordered, case), strict=True):
+            assert [difference(found, expected) for found in both] == [None, None]
 
 
 @each("seed", range(16))
@@ -163,10 +153,7 @@ def test_where_unique_matches_are_wanted_no_others_tell_more(opened_tables, seed
     cases = [(periodic_case(seed), KmerSampling(3, 1 + seed % 4))]
     if seed < 6:
         cases.append(large_case(seed))
-    given, cpu = (
-        opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3])),
-        KmerCpuBackend(Stats()),
-    )
+    given, cpu = opened_tables(watched(seed)), KmerCpuBackend(Stats())
     for case, sampling in cases:
         for pages in (tables_of(case, sampling), ordered_tables_of(case, sampling)):
             cpu.load_pages(pages, case.minimum_length)
@@ -204,12 +191,8 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     queries = (record[5:], record[minimum_length // 3 : 2 * minimum_length], "A" + copy[77:], "C")
     case = SearchCase("far", (record + "N" + copy,), queries, minimum_length)
     pages = tables_of(case, KmerSampling(8))
-    given, cpu = opened_tables(), KmerCpuBackend(Stats())
-    given.backend.load_pages(pages, minimum_length)
-    cpu.load_pages(pages, minimum_length)
-    block = case.block()
-    expected, found = (find_on(one, block) for one in (cpu, given.backend))
-    assert expected is not None and found is not None
+    backends = KmerCpuBackend(Stats()), opened_tables().backend
+    ((expected, found),) = found_by(backends, pages, case, [FORWARD])
     assert expected.count >= 6 and max(expected.lengths) >= bases - 5
     assert difference(found, expected) is None
 
@@ -265,14 +248,9 @@ def test_windows_of_repeats_are_found_in_sorted_lists_as_on_the_processor(
             replace(order_long_lists(page, ordered_bases), window_bases=case.minimum_length)
             for page in tables_of(case, sampling)
         ]
-    given, cpu = opened_tables(), KmerCpuBackend(Stats())
-    for backend in (cpu, given.backend):
-        backend.load_pages(pages, case.minimum_length)
-    for strand in STRANDS:
-        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
-        assert expected is not None and found is not None
-        assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
-        assert sum(map(len, rows_of(found))) > 500
+    for both in found_by((KmerCpuBackend(Stats()), opened_tables().backend), pages, case):
+        expected, found = (list(map(sorted, rows_of(columns))) for columns in both)
+        assert found == expected and sum(map(len, found)) > 500
 
 
 @pytest.mark.parametrize("most", [1, 60, 300])
@@ -299,13 +277,9 @@ def test_seeds_are_chosen_as_on_the_processor(
             for page in tables_of(case, sampling)
         ]
     stats = Stats()
-    given, cpu = opened_tables(), KmerCpuBackend(stats)
-    for backend in (cpu, given.backend):
-        backend.load_pages(pages, case.minimum_length)
+    given = opened_tables()
     before = Counter(given.stats.counts)
-    for strand in STRANDS:
-        expected, found = (find_on(one, case.block(), strand) for one in (cpu, given.backend))
-        assert expected is not None and found is not None
+    for expected, found in found_by((KmerCpuBackend(stats), given.backend), pages, case):
         assert list(map(sorted, rows_of(found))) == list(map(sorted, rows_of(expected)))
         if expected.seeds.size:
             assert np.array_equal(found.seeds, expected.seeds)
@@ -361,7 +335,7 @@ def test_queries_of_every_length_are_turned_in_their_places(opened_tables, seed)
         text = record[begin : begin + int(length)]
         queries.append(reverse_complement(text) if random.random() < 0.5 else text)
     case = SearchCase("turned", (record,), tuple(queries), 1 + min(most, 20) // 2)
-    given = opened_tables(WatchedDevice(1 << 30, (1, 3, 100_000)[seed % 3]))
+    given = opened_tables(watched(seed))
     given.load_pages(case, 1 + seed % 3 if most > 3 else 1)
     found = given.backend.find_mems(case.block(), STRANDS, ANY)
     assert found is not None

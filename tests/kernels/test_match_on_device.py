@@ -15,6 +15,7 @@ from helpers.played_machine import BARE
 import mummergpu
 from mummergpu.api.engine import Engine
 from mummergpu.api.requests import device_options
+from mummergpu.cli.main import main
 from mummergpu.errors import BackendError, InputError, OptionError
 from mummergpu.matching.kmer.cuda import LONG_QUERY
 
@@ -198,7 +199,7 @@ def test_what_it_refuses(index, machine, tmp_path, monkeypatch):
         ({"queries": [Path("q.fa"), Path("missing.fa")]}, InputError, "missing.fa"),
     ):
         with pytest.raises(error, match=text):
-            index.match_on_device(**{"queries": "ACGT", **given})  # type: ignore[arg-type]
+            index.match_on_device(**{"queries": "ACGT", **given})
     assert not any(device.shared for device in machine.devices)
     assert len(index.match_on_device(Path("q.fa"), strands="both")) > 0
     index.close()
@@ -210,8 +211,6 @@ def test_what_it_refuses(index, machine, tmp_path, monkeypatch):
 
 
 def test_trees_are_refused(machine, tmp_path):
-    from mummergpu.cli.main import main
-
     trees = str(tmp_path / "trees.mgi")
     assert main(("index", "r.fa", "-o", trees, "-l", "12", "--search", "tree", "-q")) == 0
     with pytest.raises(OptionError, match="suffix trees, and only tables of k-mers"):
@@ -220,27 +219,9 @@ def test_trees_are_refused(machine, tmp_path):
 
 
 def test_parts_and_groups_are_refused(machine, tmp_path):
-    from mummergpu.cli.main import main
-
     parts = str(tmp_path / "parts.mgi")
-    assert (
-        main(
-            (
-                "index",
-                "r.fa",
-                "-o",
-                parts,
-                "-l",
-                "12",
-                "--search",
-                "kmer",
-                "--page-size",
-                "2k",
-                "-q",
-            )
-        )
-        == 0
-    )
+    words = f"index r.fa -o {parts} -l 12 --search kmer --page-size 2k -q"
+    assert main(words.split()) == 0
     with mummergpu.Index.open(parts) as index:
         with pytest.raises(OptionError, match=r"is in \d parts.*'match' and 'stream' find these"):
             index.match_on_device("ACGT", strands="both")

@@ -5,8 +5,6 @@ each broken rule; the tests below run it on the package, and on small trees in w
 broken on purpose.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import dataclass
@@ -19,27 +17,9 @@ SOURCE = Path(__file__).resolve().parents[2] / PACKAGE
 KERNELS = SOURCE.parent / "kernels"
 
 ROOMS = (
-    "__main__",
-    "cli",
-    "plot",
-    "api",
-    "studies",
-    "cluster",
-    "pipeline",
-    "output",
-    "drawing",
-    "mapping",
-    "hmm",
-    "matching",
-    "workload",
-    "index",
-    "viterbi",
-    "input",
-    "cuda",
-    "sequence",
-    "runtime",
-    "errors",
-    "version",
+    *("__main__", "cli", "plot", "api", "studies", "cluster", "pipeline", "output", "drawing"),
+    *("mapping", "hmm", "matching", "workload", "index", "viterbi", "input", "cuda", "sequence"),
+    *("runtime", "errors", "version"),
 )
 """A module imports only from its own room and from the rooms below it."""
 
@@ -290,125 +270,117 @@ def test_the_package_names_every_kernel():
     assert sorted(set(kernels) - named) == []
 
 
+SOUND = r"""
+__init__.py | __version__ = '1'
+errors.py | class Error(Exception): pass
+runtime/__init__.py |
+runtime/memory.py | from mummergpu.errors import Error
+sequence/__init__.py |
+sequence/codes.py | import numpy
+index/__init__.py |
+index/pages.py | from mummergpu.sequence import codes\nfrom mummergpu.runtime.memory import Error
+cuda/__init__.py |
+cuda/driver.py | import pycuda.driver\nLIBRARY = 'libcuda.so.1'
+matching/__init__.py |
+matching/tree/__init__.py |
+matching/backends/__init__.py |
+matching/backends/codes.py | from mummergpu.cuda import driver
+cli/__init__.py |
+cli/main.py | import mummergpu.errors\ndef main(): import numpy, mummergpu.index.pages; print(1)
+cli/ends.py | import sys\ndef end(): sys.exit(0)
+"""
+"""The files of a package that keeps the rules, a line each."""
+
+PLANTED = r"""
+colours.py |
+mummergpu.colours: is in no room
+
+runtime/__init__.py | import os
+mummergpu.runtime: the file of a room
+
+runtime/memory.py | from mummergpu.sequence.codes import code
+mummergpu.runtime.memory:1: runtime imports mummergpu.sequence.codes of a room above
+
+runtime/memory.py | def late():\n    from mummergpu.sequence import codes
+mummergpu.runtime.memory:2: runtime imports mummergpu.sequence.codes of a room above
+
+index/tree/flatten.py | import mummergpu.cli.main
+mummergpu.index.tree.flatten:1: index imports mummergpu.cli.main of a room above it
+
+matching/backends/codes.py | from mummergpu.matching.tree import cuda
+matching/tree/cuda.py |
+mummergpu.matching.backends.codes:1: backends imports mummergpu.matching.tree.cuda
+
+matching/kmer/__init__.py |
+matching/kmer/cuda.py | from mummergpu.matching.tree import cuda
+matching/tree/cuda.py |
+mummergpu.matching.kmer.cuda:1: kmer imports mummergpu.matching.tree.cuda not below
+
+matching/kmer/__init__.py |
+matching/kmer/cuda.py |
+matching/tree/cuda.py | def late():\n    import mummergpu.matching.kmer.cuda
+mummergpu.matching.tree.cuda:2: tree imports mummergpu.matching.kmer.cuda not below
+
+index/flatten.py | from mummergpu.index import order
+index/order.py | from mummergpu.index.flatten import flatten
+mummergpu.index.flatten: part of an import cycle
+
+index/order.py | from . import flatten
+mummergpu.index.order:1: relative import of .
+
+matching/cpu.py | from cuda.bindings import driver
+mummergpu.matching.cpu:1: cuda.bindings outside mummergpu.cuda
+
+matching/cpu.py | def run():\n    import pycuda
+mummergpu.matching.cpu:2: pycuda outside mummergpu.cuda
+
+matching/cpu.py | import ctypes\nctypes.CDLL('libcuda.so.1')
+mummergpu.matching.cpu:2: libcuda.so.1 outside mummergpu.cuda
+
+cli/main.py | import pysam
+mummergpu.cli.main: imports pysam when the command line starts
+
+cli/main.py | from mummergpu.sequence import codes
+mummergpu.sequence.codes: imports numpy when the command line starts
+
+errors.py | print(1)
+mummergpu.errors:1: print outside the command line
+
+errors.py | import sys\ndef leave():\n    sys.exit(1)
+mummergpu.errors:3: sys.exit outside the command line
+
+errors.py | raise SystemExit
+mummergpu.errors:1: SystemExit outside
+"""
+"""Files that break a rule, and how the line begins that tells so."""
+
+
 def plant(folder, files):
-    """Write a package that keeps the rules, with some files added or replaced."""
-    sound = {
-        "__init__.py": "__version__ = '1'\n",
-        "errors.py": "class Error(Exception):\n    pass\n",
-        "runtime/__init__.py": "",
-        "runtime/memory.py": "from mummergpu.errors import Error\n",
-        "sequence/__init__.py": "",
-        "sequence/codes.py": "import numpy\n",
-        "index/__init__.py": "",
-        "index/pages.py": "from mummergpu.sequence import codes\n"
-        "from mummergpu.runtime.memory import Error\n",
-        "cuda/__init__.py": "",
-        "cuda/driver.py": "import pycuda.driver\nLIBRARY = 'libcuda.so.1'\n",
-        "matching/__init__.py": "",
-        "matching/tree/__init__.py": "",
-        "matching/backends/__init__.py": "",
-        "matching/backends/codes.py": "from mummergpu.cuda import driver\n",
-        "cli/__init__.py": "",
-        "cli/main.py": "import sys\nfrom mummergpu.runtime import memory\n\ndef main():\n"
-        "    import numpy\n    from mummergpu.index import pages\n    print(pages)\n"
-        "    sys.exit(0)\n",
-    }
+    """Write a package that keeps the rules, with some files added or replaced, a line each."""
     package = folder / PACKAGE
-    for name, text in (sound | files).items():
+    for line in (SOUND.strip() + "\n" + files).splitlines():
+        name, _, text = line.partition(" |")
         path = package / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text.removeprefix(" ").replace("\\n", "\n") + "\n" * bool(text))
     return package
 
 
 def test_a_sound_tree_has_no_violation(tmp_path):
-    assert violations(plant(tmp_path, {})) == []
+    assert violations(plant(tmp_path, "")) == []
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"colours.py": ""}, "mummergpu.colours: is in no room"),
-        ({"runtime/__init__.py": "import os\n"}, "mummergpu.runtime: the file of a room"),
-        (
-            {"runtime/memory.py": "from mummergpu.sequence.codes import code\n"},
-            "mummergpu.runtime.memory:1: runtime imports mummergpu.sequence.codes of a room above",
-        ),
-        (
-            {"runtime/memory.py": "def late():\n    from mummergpu.sequence import codes\n"},
-            "mummergpu.runtime.memory:2: runtime imports mummergpu.sequence.codes of a room above",
-        ),
-        (
-            {"index/tree/flatten.py": "import mummergpu.cli.main\n"},
-            "mummergpu.index.tree.flatten:1: index imports mummergpu.cli.main of a room above it",
-        ),
-        (
-            {
-                "matching/backends/codes.py": "from mummergpu.matching.tree import cuda\n",
-                "matching/tree/cuda.py": "",
-            },
-            "mummergpu.matching.backends.codes:1: backends imports mummergpu.matching.tree.cuda",
-        ),
-        (
-            {
-                "matching/kmer/__init__.py": "",
-                "matching/kmer/cuda.py": "from mummergpu.matching.tree import cuda\n",
-                "matching/tree/cuda.py": "",
-            },
-            "mummergpu.matching.kmer.cuda:1: kmer imports mummergpu.matching.tree.cuda not below",
-        ),
-        (
-            {
-                "matching/kmer/__init__.py": "",
-                "matching/kmer/cuda.py": "",
-                "matching/tree/cuda.py": "def late():\n    import mummergpu.matching.kmer.cuda\n",
-            },
-            "mummergpu.matching.tree.cuda:2: tree imports mummergpu.matching.kmer.cuda not below",
-        ),
-        (
-            {
-                "index/flatten.py": "from mummergpu.index import order\n",
-                "index/order.py": "from mummergpu.index.flatten import flatten\n",
-            },
-            "mummergpu.index.flatten: part of an import cycle",
-        ),
-        (
-            {"index/order.py": "from . import flatten\n"},
-            "mummergpu.index.order:1: relative import of .",
-        ),
-        (
-            {"matching/cpu.py": "from cuda.bindings import driver\n"},
-            "mummergpu.matching.cpu:1: cuda.bindings outside mummergpu.cuda",
-        ),
-        (
-            {"matching/cpu.py": "def run():\n    import pycuda\n"},
-            "mummergpu.matching.cpu:2: pycuda outside mummergpu.cuda",
-        ),
-        (
-            {"matching/cpu.py": "import ctypes\nctypes.CDLL('libcuda.so.1')\n"},
-            "mummergpu.matching.cpu:2: libcuda.so.1 outside mummergpu.cuda",
-        ),
-        (
-            {"cli/main.py": "import pysam\n"},
-            "mummergpu.cli.main: imports pysam when the command line starts",
-        ),
-        (
-            {"cli/main.py": "from mummergpu.sequence import codes\n"},
-            "mummergpu.sequence.codes: imports numpy when the command line starts",
-        ),
-        ({"errors.py": "print(1)\n"}, "mummergpu.errors:1: print outside the command line"),
-        (
-            {"errors.py": "import sys\n\ndef leave():\n    sys.exit(1)\n"},
-            "mummergpu.errors:4: sys.exit outside the command line",
-        ),
-        ({"errors.py": "raise SystemExit\n"}, "mummergpu.errors:1: SystemExit outside"),
-        ({"errors.py": "\n" * 701}, "mummergpu.errors: 701 lines, more than 700"),
-    ],
-)
-def test_a_planted_violation_is_found(tmp_path, files, expected):
+@pytest.mark.parametrize("case", PLANTED.strip().split("\n\n"))
+def test_a_planted_violation_is_found(tmp_path, case):
+    files, _, expected = case.rpartition("\n")
     assert any(line.startswith(expected) for line in violations(plant(tmp_path, files)))
 
 
+def test_a_long_module_is_found(tmp_path):
+    package = plant(tmp_path, "errors.py |" + r"\n" * 700)
+    assert "mummergpu.errors: 701 lines, more than 700" in violations(package)
+
+
 def test_imports_for_types_alone_cost_no_start(tmp_path):
-    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy\n"
-    assert violations(plant(tmp_path, {"cli/main.py": text})) == []
+    text = r"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy"
+    assert violations(plant(tmp_path, f"cli/main.py | {text}")) == []

@@ -230,20 +230,23 @@ def test_a_damaged_folder_is_closed_again(folder, name):
     assert begun(folder) == RUNS
 
 
-def changed(value, *path, to=None):
-    """A copy of an object of JSON with a part changed, or left out."""
+def changed(value, *path):
+    """A copy of an object of JSON with a part left out."""
     value = json.loads(json.dumps(value))
     inner = value
     for name in path[:-1]:
         inner = inner[name]
-    if to is None:
-        del inner[path[-1]]
-    else:
-        inner[path[-1]] = to
+    del inner[path[-1]]
     return value
 
 
+def text_of(value, *path, **more):
+    """The bytes of an object of JSON with a part left out, or some added."""
+    return json.dumps({**(changed(value, *path) if path else value), **more}).encode()
+
+
 RUN = json.loads(run_text(RUNS[1]))
+KERNEL_OF_RUN = RUN["kernels"]["match_kernel"]
 BAD_LINES = {
     "nothing": b"",
     "no JSON": b"{'a': 1}",
@@ -254,21 +257,14 @@ BAD_LINES = {
     "bytes that are no text": b'{"policy": "\xff\xfe"}',
     "zeros, as after a power cut": b"\0" * 40,
     "deep": b"[" * 100_000,
-    **{
-        f"no {name}": json.dumps(changed(RUN, name)).encode()
-        for name in (field.name for field in fields(SweepRun))
-    },
-    "more than known": json.dumps({**RUN, "speed": 1}).encode(),
-    "kernels in a list": json.dumps({**RUN, "kernels": [1]}).encode(),
-    "a kernel of none": json.dumps(changed(RUN, "kernels", "match_kernel", to=5)).encode(),
-    "a kernel's unknown": json.dumps(
-        changed(RUN, "kernels", "match_kernel", "heat", to=5)
-    ).encode(),
-    "a kernel without launches": json.dumps(
-        changed(RUN, "kernels", "match_kernel", "launches")
-    ).encode(),
-    "a policy of numbers": json.dumps({**RUN, "policy": [1]}).encode(),
-    "a list of seconds": json.dumps({**RUN, "seconds": [1.0]}).encode(),
+    **{f"no {field.name}": text_of(RUN, field.name) for field in fields(SweepRun)},
+    "more than known": text_of(RUN, speed=1),
+    "kernels in a list": text_of(RUN, kernels=[1]),
+    "a kernel of none": text_of(RUN, kernels={"match_kernel": 5}),
+    "a kernel's unknown": text_of(RUN, kernels={"match_kernel": {**KERNEL_OF_RUN, "heat": 5}}),
+    "a kernel without launches": text_of(RUN, "kernels", "match_kernel", "launches"),
+    "a policy of numbers": text_of(RUN, policy=[1]),
+    "a list of seconds": text_of(RUN, seconds=[1.0]),
 }
 
 
@@ -297,17 +293,17 @@ BAD_SETUPS = {
     "null": b"null",
     "bytes that are no text": b'{"schema_version": 1, "program": "\xff"}',
     "deep": b"[" * 100_000,
-    **{f"no {name}": json.dumps(changed(SETUP, name)).encode() for name in SETUP},
+    **{f"no {name}": text_of(SETUP, name) for name in SETUP},
     **{
-        f"no {name} of the {part}": json.dumps(changed(SETUP, part, name)).encode()
+        f"no {name} of the {part}": text_of(SETUP, part, name)
         for part in ("input", "machine")
         for name in SETUP[part]
     },
-    "more than known": json.dumps({**SETUP, "speed": 1}).encode(),
-    "more of the input": json.dumps(changed(SETUP, "input", "speed", to=1)).encode(),
-    "no input": json.dumps(changed(SETUP, "input", to=[1])).encode(),
-    "no machine": json.dumps(changed(SETUP, "machine", to=7)).encode(),
-    "no list of policies": json.dumps(changed(SETUP, "policies", to=7)).encode(),
+    "more than known": text_of(SETUP, speed=1),
+    "more of the input": text_of(SETUP, input={**SETUP["input"], "speed": 1}),
+    "no input": text_of(SETUP, input=[1]),
+    "no machine": text_of(SETUP, machine=7),
+    "no list of policies": text_of(SETUP, policies=7),
 }
 
 

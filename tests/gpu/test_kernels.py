@@ -1,31 +1,40 @@
-"""The cuda backend finds what the cpu backend finds: under every policy, in both formats, and
-without a tree."""
+"""Every kernel finds what the processor finds, and leaves the same text, columns and paths."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.both_backends import (
+    ALL_POLICIES,
+    Case,
+    as_lists,
+    differences,
+    kmer_case,
+    kmer_differences,
+    random_case,
+)
+from helpers.chain_cases import *  # noqa: F403
+from helpers.device_cases import (
+    test_the_columns_are_those_of_the_host,  # noqa: F401
+    test_the_text_is_that_of_the_host,  # noqa: F401
+    wrong_columns,
+    wrong_text,
+)
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import find_on
+from helpers.text_cases import STYLES, many_rows
 
+from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.pages import plan_pages
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
+from mummergpu.matching.kmer.cuda_consumers import WINDOW_BYTES
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, with_margins
-
-from helpers.both_backends import (  # isort: skip
-    ALL_POLICIES,
-    Case,
-    as_lists,
-    differences,
-    random_case,
-    kmer_case,
-    kmer_differences,
-)
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -97,3 +106,25 @@ def test_many_streams_search_tables_at_once(device, cache):
     assert [as_lists(columns) for columns in found] == [expected, *halves] * 8
     assert find_on(backend, case.block, max_rows=len(expected[1]) - 1) is None
     backend.close()
+
+
+@pytest.mark.parametrize("record_count", [1, 2000])
+def test_many_rows_are_those_of_the_host(device, cache, record_count):
+    """Lines of several windows."""
+    case = many_rows(record_count)
+    for style in (STYLES[0], STYLES[7]):
+        assert len(case.text(style)) > 2 * WINDOW_BYTES
+        assert wrong_text(device, cache, case, style) is None
+    assert wrong_columns(device, cache, case) is None
+
+
+@pytest.fixture
+def open_chains(device, cache):
+    @contextmanager
+    def opened(double, stats):
+        with device.current():
+            chains = DeviceChains(device, cache, 1 << 26, stats, double)
+            yield chains
+            chains.close()
+
+    return opened
