@@ -10,7 +10,7 @@ import mapping_accuracy
 import measure
 import pysam
 import pytest
-from helpers.sequences import reverse_complement
+from helpers.sequences import read_fasta, reverse_complement
 from mapping.genomes import genome_file, genome_sources, write_repeats
 from mapping.judge import Verdict, accuracy_of, verdicts
 from mapping.listing import differing_lines, wrong_lines
@@ -28,64 +28,38 @@ TRUE_NAME = "chr20_2099194_2098997_1_0_0_0_0:0:0_1:0:0_1f"
 def test_the_span_of_each_mate_counts_from_zero():
     assert true_span(TRUE_NAME, 1, 150) == Span("chr20", 2099193, 2099343, True)
     assert true_span(TRUE_NAME, 2, 100) == Span("chr20", 2098996, 2099096, False)
-
-
-def test_a_contig_may_have_underscores():
-    name = TRUE_NAME.replace("chr20", "chr1_KI270706v1_random")
-    found = true_span(name, 1, 150)
-    assert found is not None and found.contig == "chr1_KI270706v1_random"
+    contig = "chr1_KI270706v1_random"
+    assert true_span(TRUE_NAME.replace("chr20", contig), 1, 150).contig == contig
 
 
 def test_a_read_of_random_bases_comes_from_nowhere():
     name = "chr20_2099194_2098997_1_0_0_1_0:0:0_1:0:0_1f"
     assert true_span(name, 1, 150) is not None
     assert true_span(name, 2, 150) is None
-
-
-def test_another_name_is_refused():
     with pytest.raises(ValueError, match=r"dwgsim: LMONO\.17"):
         true_span("LMONO.17", 1, 150)
 
 
 @pytest.mark.parametrize(
-    ("moved", "expected"),
+    ("one", "other", "expected"),
     [
         # Of 100 bases moved by 81, 19 are common to both and 181 covered together: over a tenth.
-        (81, True),
+        ((1081, 1181), (1000, 1100), True),
         # Of 100 moved by 82, 18 of 182 are not.
-        (82, False),
-        (-81, True),
-        (-82, False),
-        (100, False),
-        (5_000, False),
+        ((1082, 1182), (1000, 1100), False),
+        ((919, 1019), (1000, 1100), True),
+        ((918, 1018), (1000, 1100), False),
+        ((1100, 1200), (1000, 1100), False),
+        # Exactly a tenth is too little: 10 common bases, 100 covered together.
+        ((0, 55), (45, 100), False),
+        # One within the other agrees if it is long enough.
+        ((60, 76), (0, 150), True),
+        ((60, 75), (0, 150), False),
     ],
 )
-def test_spans_agree_over_a_tenth_of_their_union(moved, expected):
-    true = Span("a", 1_000, 1_100, False)
-    assert overlaps(Span("a", 1_000 + moved, 1_100 + moved, False), true) is expected
-
-
-def test_exactly_a_tenth_is_too_little():
-    # 10 common bases, 100 covered together.
-    assert not overlaps(Span("a", 0, 55, False), Span("a", 45, 100, False))
-
-
-def test_a_span_within_the_other_agrees_if_it_is_long_enough():
-    true = Span("a", 0, 150, False)
-    assert overlaps(Span("a", 60, 76, True), true)
-    assert not overlaps(Span("a", 60, 75, True), true)
-
-
-def test_spans_of_two_contigs_never_agree():
-    assert not overlaps(Span("a", 0, 100, False), Span("b", 0, 100, False))
-
-
-def records_of(path):
-    found = {}
-    for text in path.read_text().split(">")[1:]:
-        name, *lines = text.splitlines()
-        found[name.split()[0]] = "".join(lines)
-    return found
+def test_spans_agree_over_a_tenth_of_their_union(one, other, expected):
+    assert overlaps(Span("a", *one, True), Span("a", *other, False)) is expected
+    assert not overlaps(Span("b", *one, True), Span("a", *other, False))
 
 
 def test_genomes_come_from_a_folder_and_from_named_files(tmp_path):
@@ -97,9 +71,6 @@ def test_genomes_come_from_a_folder_and_from_named_files(tmp_path):
         "repeats": None,
     }
     assert genome_sources(None, []) == {"repeats": None}
-
-
-def test_a_genome_without_its_file_is_refused():
     with pytest.raises(ValueError, match="NAME=FILE: mine"):
         genome_sources(None, ["mine"])
 
@@ -118,7 +89,7 @@ def test_the_genome_of_repeats_depends_on_its_seed_alone(tmp_path):
     for path, seed in ((first, 1), (again, 1), (other, 2)):
         write_repeats(path, seed, 400_000)
     assert first.read_bytes() == again.read_bytes() != other.read_bytes()
-    records = records_of(first)
+    records = read_fasta(first)
     assert {name: len(bases) for name, bases in records.items()} == {
         "repeats_1": 133_333,
         "repeats_2": 266_667,
@@ -137,7 +108,7 @@ def test_reads_lie_where_their_names_tell(tmp_path, dwgsim_binary):
     write_repeats(reference, 3, 100_000)
     made = read_set("repeats", reference, 60, 400, 5, tmp_path)
     assert (made.name, made.pairs, made.read_bases) == ("repeats.60.seed5.pairs400", 400, 60)
-    records = records_of(reference)
+    records = read_fasta(reference)
     agreeing = 0
     for mate, path in enumerate(made.mates, 1):
         lines = path.read_text().splitlines()
@@ -150,15 +121,10 @@ def test_reads_lie_where_their_names_tell(tmp_path, dwgsim_binary):
             agreeing += sum(map(str.__eq__, bases, expected)) >= 55
     # The others have an insertion or a deletion.
     assert agreeing >= 780
+    assert count_reads(made.mates[0]) == 400
     before = made.mates[0].stat().st_mtime_ns
     assert read_set("repeats", reference, 60, 400, 5, tmp_path) == made
     assert made.mates[0].stat().st_mtime_ns == before
-
-
-def test_reads_are_counted(tmp_path):
-    path = tmp_path / "a.fq"
-    path.write_text("@a\nA\n+\nI\n" * 3)
-    assert count_reads(path) == 3
 
 
 HEADER = [
@@ -255,22 +221,21 @@ def test_reads_that_were_left_out_are_not_right():
     assert "| peer | 25.000 | 25.000 | 1, 0 | 1, 0 |" in table({"peer": figures})
 
 
-def test_more_records_than_reads_are_refused():
-    lines = [line(name_of(101, 401, number), 0, 101, 60) for number in (1, 2)]
-    with pytest.raises(ValueError, match="2 primary records of 1 reads"):
+FIRST, SECOND = (line(name_of(101, 401, number), 0, 101, 60) for number in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([FIRST, SECOND], "2 primary records of 1 reads"),
+        ([FIRST, FIRST], "two primary records of chr20_101"),
+        (["r\t0\tchr20\t1\n"], "not a line of SAM"),
+        ([FIRST.replace("ACGTACGTAC", "*")], "has no sequence"),
+    ],
+)
+def test_wrong_records_are_refused(lines, message):
+    with pytest.raises(ValueError, match=message):
         judged(lines, 1)
-
-
-def test_a_second_primary_record_is_refused():
-    with pytest.raises(ValueError, match="two primary records of chr20_101"):
-        judged([line(name_of(101, 401), 0, 101, 60)] * 2)
-
-
-def test_a_short_line_and_a_record_without_sequence_are_refused():
-    with pytest.raises(ValueError, match="not a line of SAM"):
-        judged(["r\t0\tchr20\t1\n"])
-    with pytest.raises(ValueError, match="has no sequence"):
-        judged([line(name_of(101, 401), 0, 101, 60).replace("ACGTACGTAC", "*")])
 
 
 def test_bam_is_judged_as_sam_is(tmp_path):
@@ -313,9 +278,7 @@ def test_wrong_and_unmapped_reads_are_listed():
         "XS": "44",
     }
     assert [(row["read"], row["placed"]) for row in found] == [("y", "a:901-950:+"), ("z", "-")]
-
-
-def test_reads_of_low_quality_can_be_left_out():
+    # Those of low quality can be left out.
     found = cells(wrong_lines([read("y", 900, 7), read("z", 900, 8)], 8))
     assert [row["read"] for row in found] == ["z"]
 
