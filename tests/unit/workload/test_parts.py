@@ -1,6 +1,7 @@
 """The parts of the workload generator: random bits, genomes, reads, declarations."""
 
 import dataclasses
+import re
 from collections import Counter
 
 import numpy as np
@@ -53,12 +54,9 @@ def share_repeated(codes):
     """The share of positions whose 21-mer stands elsewhere too, on either strand."""
     text = decode(codes).decode()
     other = reverse_complement(text)
-    seen = {}
-    for strand in (text, other):
-        for place in range(len(text) - 20):
-            kmer = strand[place : place + 21]
-            seen[kmer] = seen.get(kmer, 0) + 1
-    return float(np.mean([seen[text[place : place + 21]] > 1 for place in range(len(text) - 20)]))
+    kmers = [strand[at : at + 21] for strand in (text, other) for at in range(len(text) - 20)]
+    seen = Counter(kmers)
+    return float(np.mean([seen[kmer] > 1 for kmer in kmers[: len(text) - 20]]))
 
 
 WHOLE = (0.0, 0.0)
@@ -176,16 +174,12 @@ def test_substitutions_choose_among_the_three_other_bases():
 def test_homopolymers_are_called_too_long_or_too_short():
     text = "ACGTTTTTCA" * 200
     reads, tally = draw(made_of(text), exact(homopolymer=(0.0, 0.0, 0.0, 0.0, 0.4)), 2_000)
-    runs = {}
+    runs = Counter()
     for read in reads:
         letter = "T" if read.strand == "+" else "A"
-        for run in "".join(base if base == letter else " " for base in read.bases[8:-8]).split():
-            if len(run) > 3:
-                runs[len(run)] = runs.get(len(run), 0) + 1
-    assert set(runs) == {4, 5, 6}
-    total = sum(runs.values())
-    assert runs[5] / total == pytest.approx(0.6, abs=0.06)
-    assert runs[4] / total == pytest.approx(0.2, abs=0.06)
+        runs.update(len(run) for run in re.findall(f"{letter}{{4,}}", read.bases[8:-8]))
+    shares = [runs[size] / runs.total() for size in (4, 5, 6)]
+    assert set(runs) == {4, 5, 6} and shares == pytest.approx([0.2, 0.6, 0.2], abs=0.06)
     counts = tally.as_dict()
     assert counts["substitutions"] == counts["unknown_bases"] == 0
     assert counts["insertions"] > 500 and counts["deletions"] > 500
@@ -232,13 +226,9 @@ def test_families_are_laid_in_both_orientations():
     assert codes.size == 100_000
     text = decode(codes).decode()
     reverse = reverse_complement(text)
-    counts = {}
-    for i in range(len(text) - 19):
-        counts[text[i : i + 20]] = counts.get(text[i : i + 20], 0) + 1
-    word = max(counts, key=lambda key: counts[key])
-    assert counts[word] >= 8
-    assert reverse.count(word) >= 8
-    assert 20 <= counts[word] + reverse.count(word) <= 30
+    words = Counter(text[at : at + 20] for at in range(len(text) - 19))
+    ((word, count),) = words.most_common(1)
+    assert min(count, reverse.count(word)) >= 8 and 20 <= count + reverse.count(word) <= 30
 
 
 def test_copies_diverge_as_declared():
@@ -255,19 +245,21 @@ def test_copies_diverge_as_declared():
     assert shared_words(0.3) < 100
 
 
+def lengths_of_runs(flags):
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
+    return edges[1::2] - edges[::2]
+
+
 def test_tandem_arrays_repeat_their_unit():
     tandems = Tandems(1, (37, 37), (40, 40), (0.0, 0.0))
     codes = synthesize(Genome(20_000, 0.5, (), (tandems,), ()), 3, "tandem")
     equal = codes[37:] == codes[:-37]
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], equal.astype(np.int8), [0]])))
-    longest = (edges[1::2] - edges[::2]).max()
-    assert 39 * 37 <= longest < 39 * 37 + 20
+    assert 39 * 37 <= lengths_of_runs(equal).max() < 39 * 37 + 20
 
 
 def test_gaps_are_runs_of_n():
     codes = synthesize(Genome(50_000, 0.5, (), (), (Gaps(2, (1_000, 1_200)),)), 3, "gaps")
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (codes == BREAK).astype(np.int8), [0]])))
-    lengths = edges[1::2] - edges[::2]
+    lengths = lengths_of_runs(codes == BREAK)
     assert lengths.size == 2
     assert lengths.min() >= 1_000 and lengths.max() <= 1_200
 
@@ -278,9 +270,8 @@ def test_gaps_are_runs_of_n():
 def test_a_copy_without_differences_is_the_reference():
     reference = made_of(random_text(300) + "NNN" + random_text(50, seed=6), "", "ACG")
     copy, counts = diverge(reference, Copy(0, 0, 0), 1, "same")
-    assert np.array_equal(copy.codes, reference.codes)
-    assert np.array_equal(copy.record_starts, reference.record_starts)
-    assert np.array_equal(copy.record_lengths, reference.record_lengths)
+    for name in ("codes", "record_starts", "record_lengths"):
+        assert np.array_equal(getattr(copy, name), getattr(reference, name))
     assert copy.names == (b"record0.copy", b"record1.copy", b"record2.copy")
     assert counts == {"bases": 356, "substitutions": 0, "insertions": 0, "deletions": 0}
 
