@@ -166,12 +166,6 @@ def test_the_islands_of_chromosome_20_are_those_of_the_page(tmp_path, shared_dat
     assert sum(end - begin for begin, end in gaps) == sequence.count("N")
 
 
-@pytest.fixture
-def program_of_the_page(tmp_path):
-    for name, text in next(examples())[1].items():
-        (tmp_path / name).write_text(text)
-
-
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 
@@ -206,6 +200,15 @@ def program_of(name):
     return "\n".join(lines)
 
 
+def run_python(program, folder):
+    """Run a program in a folder, with the libraries of this process; return what it prints."""
+    environment = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_there_are_notebooks():
     assert "quickstart.ipynb" in NOTEBOOKS
 
@@ -222,19 +225,11 @@ def test_a_notebook_is_kept_without_output(name):
 def test_the_cells_of_a_notebook_run(name, tmp_path):
     for library in ("matplotlib", "pandas"):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    done = subprocess.run(
-        [sys.executable, "-c", program_of(name)],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    printed = run_python(program_of(name), tmp_path)
     assert not list(tmp_path.iterdir())
     if name == "quickstart.ipynb":
-        assert "matches of 1 query\n  strain:" in done.stdout
-        *_, covered, stats, error = done.stdout.splitlines()
+        assert "matches of 1 query\n  strain:" in printed
+        *_, covered, stats, error = printed.splitlines()
         # What was lost, and little more.
         assert 5000 <= int(covered) < 6000
         assert ast.literal_eval(stats)[2] == "cpu" and "'!' is not" in error
@@ -244,7 +239,6 @@ def test_the_cells_of_a_notebook_run(name, tmp_path):
 def test_a_notebook_runs_in_jupyter(name, tmp_path):
     for library in ("matplotlib", "pandas", "nbclient", "nbformat", "ipykernel"):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    path = os.pathsep.join(sys.path)
     program = f"""
 import nbclient, nbformat
 notebook = nbformat.read({str(FOLDER / name)!r}, as_version=4)
@@ -252,12 +246,4 @@ nbformat.validate(notebook)
 nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
 print("executed")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0 and done.stdout == "executed\n", done.stderr
+    assert run_python(program, tmp_path) == "executed\n"
