@@ -137,9 +137,9 @@ def opened_tables(compiler):
     close_all(every)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def files(tmp_path_factory):
-    """The folder of the files of `write_files`."""
+    """The folder of the files of `write_files`; a test may write others over them."""
     folder = tmp_path_factory.mktemp("files")
     write_files(folder)
     return folder
