@@ -41,6 +41,7 @@ from mummergpu.studies.records import (
     run_text,
     setup_text,
 )
+from mummergpu.studies.report import page, paper
 from mummergpu.studies.report.effects import (
     FASTER,
     MIXED,
@@ -51,23 +52,6 @@ from mummergpu.studies.report.effects import (
     policy_effect,
     policy_effects,
     t_quantile,
-)
-from mummergpu.studies.report.page import (
-    bytes_text,
-    digits,
-    listed,
-    noise_text,
-    percent_text,
-    range_text,
-    time_text,
-)
-from mummergpu.studies.report.paper import (
-    DEFAULT_CODE,
-    FIGURES,
-    FINDINGS,
-    FIRST_VERSION_CODE,
-    TABLE_1,
-    TABLE_2,
 )
 from mummergpu.studies.report.paper_section import bars_of
 from mummergpu.studies.report.profile_sections import (
@@ -103,7 +87,7 @@ from mummergpu.studies.sweeping import SweepFolder
     ],
 )
 def test_times_have_three_digits_and_a_unit(seconds, text):
-    assert time_text(seconds) == text
+    assert page.time_text(seconds) == text
 
 
 @each(
@@ -111,18 +95,22 @@ def test_times_have_three_digits_and_a_unit(seconds, text):
     [(3.21, "+3.2%"), (-0.04, "0.0%"), (-11.0, "-11.0%"), (250.2, "+250%"), (None, "-")],
 )
 def test_changes_have_a_sign(percent, text):
-    assert percent_text(percent) == text
+    assert page.percent_text(percent) == text
 
 
 def test_other_numbers():
-    assert range_text(-1.0, 2.0) == "-1.0% to +2.0%"
-    assert range_text(None, 2.0) == "-"
-    assert (noise_text(0.7213), noise_text(None)) == ("±0.72%", "unknown")
-    assert [bytes_text(n) for n in (5, 2048, 3 << 20, 5 << 30)] == [
+    assert page.range_text(-1.0, 2.0) == "-1.0% to +2.0%"
+    assert page.range_text(None, 2.0) == "-"
+    assert (page.noise_text(0.7213), page.noise_text(None)) == ("±0.72%", "unknown")
+    assert [page.bytes_text(n) for n in (5, 2048, 3 << 20, 5 << 30)] == [
         *("5 bytes", "2.00 KiB", "3.00 MiB", "5.00 GiB")
     ]
-    assert (digits(0), digits(12345.6), digits(0.01234)) == ("0", "12,346", "0.0123")
-    assert (listed([]), listed(["a"]), listed(["a", "b", "c"])) == ("", "a", "a, b and c")
+    assert (page.digits(0), page.digits(12345.6), page.digits(0.01234)) == ("0", "12,346", "0.0123")
+    assert (page.listed([]), page.listed(["a"]), page.listed(["a", "b", "c"])) == (
+        "",
+        "a",
+        "a, b and c",
+    )
 
 
 NONE = Policy.from_code("none")
@@ -410,29 +398,29 @@ PRINTED_SPEEDUPS = {
 
 
 def test_the_times_of_table_2_give_the_speedups_that_it_prints():
-    assert {row.workload for row in TABLE_2} == set(PRINTED_SPEEDUPS)
-    for row in TABLE_2:
+    assert {row.workload for row in paper.TABLE_2} == set(PRINTED_SPEEDUPS)
+    for row in paper.TABLE_2:
         match, printing = PRINTED_SPEEDUPS[row.workload]
         assert row.first_match / row.second_match == pytest.approx(match, abs=0.006)
         assert row.first_print / row.second_print == pytest.approx(printing, abs=0.006)
     # "a nearly four-fold speedup in total GPU compute time"
-    assert TABLE_2[0].speedup == pytest.approx(3.86, abs=0.01)
+    assert paper.TABLE_2[0].speedup == pytest.approx(3.86, abs=0.01)
 
 
 def test_every_figure_has_its_finding():
-    assert [figure.number for figure in FIGURES] == [4, 5, 6, 7, 8, 9]
-    for figure in FIGURES:
+    assert [figure.number for figure in paper.FIGURES] == [4, 5, 6, 7, 8, 9]
+    for figure in paper.FIGURES:
         assert f"Figure {figure.number}" in figure.finding.place
-    for finding in FINDINGS:
+    for finding in paper.FINDINGS:
         assert finding.letter in LETTERS.values()
         assert finding.stage in ALL_STAGES
         assert (finding.least is None) == (finding.most is None)
 
 
 def test_the_layouts_of_the_paper_are_codes():
-    for code in (FIRST_VERSION_CODE, DEFAULT_CODE):
+    for code in (paper.FIRST_VERSION_CODE, paper.DEFAULT_CODE):
         assert Policy.from_code(code).code == code
-    assert {row.name for row in TABLE_1} == {row.workload for row in TABLE_2}
+    assert {row.name for row in paper.TABLE_1} == {row.workload for row in paper.TABLE_2}
 
 
 MACHINE = SweepMachine("cuda", "a GPU", "sm_90", 1 << 30, 2, 2, {}, {"python": "3"}, {})
