@@ -52,6 +52,12 @@ def tables_at_first():
             import_module(name)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def dask_folder(tmp_path_factory):
+    """Lets clusters of Dask write where all of it is removed at the end."""
+    os.environ["DASK_TEMPORARY_DIRECTORY"] = str(tmp_path_factory.mktemp("dask"))
+
+
 def pytest_addoption(parser):
     parser.addoption("--ci", action="store_true", help="run the tests that CI runs")
     parser.addoption("--all", action="store_true", help="run the tests of the night too")

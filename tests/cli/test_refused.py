@@ -112,7 +112,7 @@ def inside(tmp_path, monkeypatch):
 def without_announcement(text):
     """Return standard error's text without the line that only a first run has."""
     lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("mummergpu: compiling "))
+    return "".join(line for line in lines if not line.startswith("mummergpu: compiling"))
 
 
 def error_of(words, code, capfd):

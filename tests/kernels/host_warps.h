@@ -144,6 +144,8 @@ static inline void run(void (*function)(void*), void* given) {
         }
     }
     is_running = false;
+    // It lies on the stack of the caller.
+    argument = nullptr;
 }
 
 }  // namespace warp
