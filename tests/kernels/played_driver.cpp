@@ -41,21 +41,27 @@ thread_local std::vector<Handle> contexts;
 
 Handle context_of(int device) { return reinterpret_cast<Handle>(uintptr_t(70 + device)); }
 
-// Write a call to the log; return the error that it is to have.
-template <typename... Arguments>
-int told(const char* name, const char* format = "", Arguments... arguments) {
-    char text[256];
-    snprintf(text, sizeof text, format, arguments...);
+// Write a call and what it was given to the log; return the error that it is to have.
+int written_down(const char* name, const char* text) {
     std::lock_guard<std::mutex> lock(turn);
     written += std::string(name) + (*text ? " " : "") + text + "\n";
     auto found = failures.find(name);
     return found == failures.end() ? SUCCESS : found->second;
 }
 
+int told(const char* name) { return written_down(name, ""); }
+
+template <typename... Arguments>
+int told(const char* name, const char* format, Arguments... arguments) {
+    char text[256];
+    snprintf(text, sizeof text, format, arguments...);
+    return written_down(name, text);
+}
+
 // As `told`, for calls that need a current context.
 template <typename... Arguments>
-int told_within(const char* name, const char* format = "", Arguments... arguments) {
-    int error = told(name, format, arguments...);
+int told_within(const char* name, Arguments... arguments) {
+    int error = told(name, arguments...);
     return contexts.empty() ? INVALID_CONTEXT : error;
 }
 
