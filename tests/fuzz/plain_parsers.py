@@ -8,16 +8,15 @@ Whatever they do outside their arrays is an error here, where machine code would
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from contextlib import contextmanager
-from types import FunctionType
 from typing import Final
 from unittest.mock import patch
 
 from helpers.naive import fold
+from helpers.uncompiled import Uncompiled
 
-from mummergpu.input.records import byte_runs, parser_state
+from mummergpu.input.records import parser_state
 from mummergpu.input.records import record_reader as records
 from mummergpu.input.records.byte_runs import RESIDUE_CODE_OF_BYTE, STEP
 from mummergpu.input.records.fastx import parse_fasta, parse_fastq
@@ -92,40 +91,6 @@ _RUNS: Final = {
 Parser = Callable[..., int]
 
 
-class _Uncompiled:
-    """Functions as they are before they are compiled, calling each other.
-
-    Parameters
-    ----------
-    instrument : callable
-        Given each function before it is used, and returns what to use in its place.
-    """
-
-    def __init__(self, instrument):
-        self._instrument = instrument
-        self._functions = {}
-        self._modules = {}
-
-    def function(self, compiled):
-        plain = compiled.py_func
-        if plain.__module__ == byte_runs.__name__:
-            return _RUNS[plain.__name__]
-        if id(compiled) not in self._functions:
-            names = self._names_in(plain.__module__)
-            copy = FunctionType(plain.__code__, names, plain.__name__)
-            self._functions[id(compiled)] = self._instrument(copy)
-        return self._functions[id(compiled)]
-
-    def _names_in(self, module):
-        """What the functions of a module see: those of others that are compiled, uncompiled."""
-        if module not in self._modules:
-            names = self._modules[module] = dict(vars(sys.modules[module]))
-            for name, value in list(names.items()):
-                if hasattr(value, "py_func"):
-                    names[name] = self.function(value)
-        return self._modules[module]
-
-
 def _on_arrays(parser):
     """Give a parser in plain Python what a compiled one is given, and hold it to its word."""
 
@@ -157,7 +122,7 @@ class PlainParsers:
     """Both parsers in plain Python, to stand in for the compiled ones."""
 
     def __init__(self, instrument=lambda function: function):
-        uncompiled = _Uncompiled(instrument)
+        uncompiled = Uncompiled(_RUNS, instrument)
         self._parse_fasta = _on_arrays(uncompiled.function(parse_fasta))
         self._parse_fastq = _on_arrays(uncompiled.function(parse_fastq))
 
