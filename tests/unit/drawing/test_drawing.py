@@ -419,6 +419,11 @@ def test_a_short_match_is_fainter_than_a_long_one_but_seen():
     image = image_of(made_matches(rows, [1000], [1000]), 100)
     assert image[5, 5, 3] == 1
     assert 0.3 < image[10, 90, 3] <= 1 and image[10, 91, 3] == image[10, 90, 3]
+    # Two bases of ten that a full pixel has, and the pixels right of and above it: of a root of a
+    # fifth 7 / 16 are left. In a picture of which a quarter is full the faintest are 0.35 * 3 / 4.
+    image = image_of(made_matches([(0, 0, 0, 0, 2, False)], [40], [40]), 4)
+    assert np.allclose(image[:2, :2, 3], 0.2625 + 0.7375 * 7 / 16, atol=1e-7)
+    assert not image[2:, :, 3].any() and not image[:, 2:, 3].any()
     # Where two strands meet, their colours mix by the bases.
     rows = [(0, 0, 0, 0, 30, False), (0, 0, 0, 0, 10, True)]
     image = image_of(made_matches(rows, [1000], [1000]), 10)

@@ -61,6 +61,11 @@ def test_gaps_stay_where_nothing_repeats():
 
 def test_a_gap_does_not_move_over_breaks():
     assert aligned_text("6M1D3M", "CAANAAGTT", "CAANAAAGTT") == "4M1D5M"
+    # A break equals nothing, not even another break, and the gap may consist of one.
+    for other in "NR":
+        assert aligned_text("3M1D3M", f"CA{other}GTT", f"CA{other}NGTT") == "3M1D3M"
+        assert aligned_text("3M1I3M", f"CA{other}NGTT", f"CA{other}GTT") == "3M1I3M"
+    assert aligned_text("4M2D2M", "CANATT", "CANANATT") == "3M2D3M"
 
 
 def test_gaps_of_one_kind_that_meet_become_one():

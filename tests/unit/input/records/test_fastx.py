@@ -149,6 +149,10 @@ FAULTS = [
     (b"@a\nAC\nGT\n+\nII\nIII\n", 6, "quality has 5 characters, sequence has 4", "a"),
     (b"@a\nACGT\n+\nIII", 4, SHORT, "a"),
     (b"@a\nACGT\n+\nII\nI\n", 5, SHORT, "a"),
+    # The first line of quality with '@' is suspected, of this record, unless it begins its quality.
+    (b"@a\nACGTACGT\n+\nIII\n@II\n@bc\n", 4, "quality has 3 characters, sequence has 8", "a"),
+    (b"@a\nACGT\n+\nII\n@I\n@b\nAC\n+\nIII\n", 9, "quality has 3 characters, sequence has 2", "b"),
+    (b"@a\nACGT\n+\n@IIII\n", 4, "quality has 5 characters, sequence has 4", "a"),
     (b"@a\nACGT\n+\n\n@b\nA\n+\nI\n", 4, "quality has 0 characters, sequence has 4", "a"),
     (b"@a\nACGT\n+\nII\n\nII\n", 5, "quality has 2 characters, sequence has 4", "a"),
     (b"@a\nACGT\n+\n", 3, "the file ends inside this record", "a"),

@@ -3,6 +3,8 @@
 import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from helpers.loops import each
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.mapping.genomes import mapping_quality as module
+from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.mapping_quality import WORD_BASES, MappingQualities, find_words
 
 
@@ -102,3 +105,32 @@ def test_nothing_has_no_qualities():
     reference = [random_bases(random.Random(1), 500)]
     columns = align(reference, [random_bases(random.Random(2), 500)])
     assert MappingQualities(reference_of(reference)).of(columns).size == 0
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "expected"),
+    [
+        # Three words, of which one is repeated: 1.5 of 4 with the word that is assumed. So copies
+        # differ in -ln(0.375) / 24 of the bases, 4.659 of 114, and the query in 3 and one more: an
+        # error of 10**-(2 * 4.659 / 4).
+        (10, 124, 23),
+        # The last word ends beyond: 0.5 of 3, and 8.436 of 113 bases.
+        (10, 123, 42),
+        (10, 125, 23),
+        # The first word begins before: 1.5 of 3, 3.264 of 113 bases, and odds of 0.02334.
+        (11, 124, 16),
+        (9, 124, 23),
+        # No word: 0.5 of 1, and 2.888 of 100 bases: odds of 0.0360.
+        (200, 300, 14),
+    ],
+)
+def test_the_quality_worked_out_by_hand(begin, end, expected):
+    places, unique_before = np.array([10, 50, 100]), np.array([0, 1, 2, 2])
+    none, first = np.zeros(1, dtype=np.int64), np.array([begin])
+    found = GenomeAlignments(
+        *(none, none.astype(np.uint8), none, none, np.array([end - begin]), first, np.array([end])),
+        *(np.array([0, 1]), np.array([(end - begin) << 4], dtype=np.uint32)),
+        *(np.array([3]), none, none, none, np.zeros(1)),
+    )
+    with patch.object(module, "find_words", lambda *_: (places, unique_before)):
+        assert MappingQualities(SimpleNamespace(record_starts=none)).of(found) == [expected]

@@ -96,6 +96,13 @@ def test_a_lead_of_one_base_that_no_mate_supports_is_not_trusted(length):
     assert _quality(weight, repeat_similarity, True, length, THRESHOLDS) >= 20
 
 
+def test_a_base_without_quality_gives_no_credit():
+    """A mismatch costs five points; an error of quality 0 makes one of three bases, 4.2 less."""
+    credits = credits_of_qualities(Costs())
+    assert credits[[0, 28, 29, 93]].tolist() == [269, -28, -31, -31]
+    assert not credits[94:].any()
+
+
 def test_a_large_family_takes_the_quality_away_and_a_small_one_hardly_does():
     found = [quality(0.001, copies) for copies in (0.0, 0.2, 1.0, 4.0, 10.0, REPEAT_COPIES)]
     assert found == sorted(found, reverse=True)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from helpers.uncompiled import Uncompiled
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
@@ -16,7 +17,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.placing.choice import new_choices
 from mummergpu.mapping.placing.mapping_quality import Odds
-from mummergpu.mapping.placing.secondary import Extra, split_reads
+from mummergpu.mapping.placing.secondary import Extra, min_score_beside, split_reads
 from mummergpu.viterbi.recurrence.model import Costs
 
 LENGTH = 100
@@ -106,3 +107,12 @@ def test_a_short_clip_is_not_looked_at(clip, found):
     offsets = np.array([0, LENGTH], dtype=np.int64)
     split_reads(offsets, table, choices, Costs(), MIN_SCORE, odds, extra)
     assert extra.candidates.tolist() == [found]
+
+
+@pytest.mark.parametrize(("score", "least"), [(30, 24), (31, 25), (34, 28), (35, 28), (36, 29)])
+def test_an_alternative_scores_four_fifths(score, least):
+    """Four fifths or a little more, of the score without the bonus of the ends."""
+    beside = Uncompiled().function(min_score_beside)
+    for begin, end, bonus in ((10, 60, 0), (0, 60, 5), (0, LENGTH, 10)):
+        table = table_of([(0, begin, end, score + bonus, EXACT)])
+        assert beside(table, 0, LENGTH, Costs()) == least

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix, score_of
 from helpers.sequences import random_bases
+from helpers.uncompiled import Uncompiled
 
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.sequence.codes import MARGIN, with_margins
@@ -13,10 +14,13 @@ from mummergpu.viterbi.recurrence.model import PAIRWISE
 from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.band import new_scratch, write_path
 from mummergpu.viterbi.tiles.drop_extension import (
+    NO_ROOM,
     extend_until_drop,
     extend_without_loss,
+    longest_window,
     reach_before_drop,
 )
+from mummergpu.viterbi.tiles.extension import extend_score
 
 SCRATCH = new_scratch(1500, 100)
 COSTS = NUCMER_COSTS
@@ -130,7 +134,28 @@ def test_an_insertion_may_use_more_of_the_query():
     inserted = random_bases(chance, 20)
     # The insertion costs 143: 48 equal bases make up for it, and 20 + 2 * 48 is less than twice 60.
     assert reached(inserted + text, text, 60) == (100, 80)
+    assert reached(inserted + text, text, 58) == (100, 80)
     assert reached(inserted + text, text, 57)[0] == 0
+
+
+def test_what_scores_nothing_must_lie_in_the_window():
+    text = "ACGGTCA"
+    assert reached("CCC" + text, "GGG" + text, 10) == (10, 10)
+    assert reached("CCC" + text, "GGG" + text, 9) == (0, 0)
+
+
+def test_operations_have_room_for_a_window():
+    text = random_bases(random.Random(5), 40)
+    tile = Tile(MARGIN, 40, MARGIN, 40, 1)
+    for size, expected in ((4 * 40 + 1, (40, 40, 1)), (4 * 40, (0, 0, NO_ROOM))):
+        operations = np.empty(size, dtype=np.uint32)
+        codes = codes_of(text), codes_of(text)
+        assert extend_until_drop(*codes, tile, COSTS, 40, SCRATCH, operations, 0) == expected
+
+
+def test_a_window_towards_a_match_is_fifteen_times_as_long_up_to_a_tile():
+    longest = Uncompiled().function(longest_window)
+    assert [longest(window) for window in (1, 99, 100, 101, 1500)] == [15, 1485, 1500, 1500, 1500]
 
 
 def test_a_long_window_must_pay():
@@ -143,6 +168,14 @@ def test_a_long_window_must_pay():
     )
     assert reached(other, text, 300) == (300, 300)
     assert reached(other, text, 300, 1) == (0, 0)
+    # Every fifth: each scores 1 exactly, which is enough.
+    other = "".join(
+        {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 5 == 0 else base
+        for at, base in enumerate(text)
+    )
+    tile = Tile(MARGIN, 300, MARGIN, 300, 1)
+    assert extend_score(codes_of(other), codes_of(text), tile, COSTS, 8, 1, SCRATCH) == (300,) * 3
+    assert reached(other, text, 300, 1) == (300, 300)
     # Every seventh: each scores 1.6.
     other = "".join(
         {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 7 == 0 else base
