@@ -1,6 +1,7 @@
 """Whole commands with ``--backend cuda``, on the host's device: what ``-C`` writes, always."""
 
 import json
+import random
 from itertools import count as numbers_from
 from pathlib import Path
 from threading import Barrier
@@ -11,6 +12,7 @@ from helpers.hmmer import write_input
 from helpers.host_device import everything_given_back
 from helpers.played_machine import GIB, NO_DRIVER, SOUND
 from helpers.read_pairs import write_pairs, write_repeats
+from helpers.sequences import random_bases
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -395,10 +397,8 @@ def test_blocks_that_do_not_fit_are_cut(machine, output, monkeypatch):
     assert all(map(everything_given_back, machine.devices))
 
 
-@pytest.mark.parametrize("words", [[], ["-a"], ["--match", "2", "--mismatch", "3"]])
-def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, words):
-    """Number by number: what is chosen might be the same without it."""
-    write_repeats(Path(), 45, seed=8)
+def candidates_of_both(output, monkeypatch, words, files):
+    """The candidates that the device finds, and those of the processor, as tables."""
     ours = []
     theirs = []
     find_on_device, find = DeviceCandidates.find, candidate_search.CandidateFinder.find
@@ -414,12 +414,12 @@ def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, wor
         return found
 
     monkeypatch.setattr(DeviceCandidates, "find", keep_ours)
-    output("map", *words, "r.fa", "1.fq", "2.fq", "--backend", "cuda")
+    output("map", *words, *files, "--backend", "cuda")
     monkeypatch.setattr(candidate_search.CandidateFinder, "find", keep_theirs)
-    output("map", *words, "r.fa", "1.fq", "2.fq", "--backend", "cpu")
+    output("map", *words, *files, "--backend", "cpu")
     (found,) = ours
-    # Before it, the sizes of templates are measured.
-    expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][1]
+    # Before it, the sizes of templates are measured if there are pairs.
+    expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][len(files) - 2]
     size = expected.diagonals.size
     table = Candidates(
         np.zeros_like(expected.offsets),
@@ -429,8 +429,16 @@ def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, wor
         np.zeros_like(expected.seeds_kept),
     )
     match = int(words[1]) if "--match" in words else 1
-    found.fill(RESCUE_ROWS, Costs(match, *[0] * 8), table)
-    assert found.rows.size > 400
+    found.fill(RESCUE_ROWS if len(files) == 3 else 0, Costs(match, *[0] * 8), table)
+    return table, expected
+
+
+@pytest.mark.parametrize("words", [[], ["-a"], ["--match", "2", "--mismatch", "3"]])
+def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, words):
+    """Number by number: what is chosen might be the same without it."""
+    write_repeats(Path(), 45, seed=8)
+    table, expected = candidates_of_both(output, monkeypatch, words, ["r.fa", "1.fq", "2.fq"])
+    assert table.counts.sum() > 400
     assert np.array_equal(table.offsets, expected.offsets)
     assert np.array_equal(table.counts, expected.counts)
     assert np.array_equal(table.seeds_kept, expected.seeds_kept)
@@ -440,6 +448,23 @@ def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, wor
         ours_of_read = np.delete(table.numbers[rows_of_read], column.MARK, axis=1)
         theirs_of_read = np.delete(expected.numbers[rows_of_read], column.MARK, axis=1)
         assert np.array_equal(ours_of_read, theirs_of_read)
+
+
+def test_a_neighbour_is_as_far_as_the_longest_gap(machine, output, monkeypatch):
+    """A flank without a match near it has an edit in each 31 bases, one with a neighbour need not.
+
+    Each read skips bases of the reference: 99, 100, which is the longest gap, and 101.
+    """
+    genome = random_bases(random.Random(9), 2000)
+    reads = [genome[300:340] + genome[340 + gap : 380 + gap] for gap in (99, 100, 101)]
+    Path("far.fa").write_text(f">far\n{genome}\n")
+    Path("gaps.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
+    for table in candidates_of_both(output, monkeypatch, ["-a"], ["far.fa", "gaps.fa"]):
+        assert table.counts.tolist() == [2, 2, 2]
+        bounds = table.numbers[:6, column.BOUND].reshape(3, 2).tolist()
+        # A bonus of 5 at the end that is reached, and at the other one less a gap of one base.
+        assert bounds[0] == bounds[1] == [5 + 40 + 40 + 5 - 7] * 2
+        assert max(bounds[2]) < 83
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from mummergpu.output.records.cram import CramSink, index_cram
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 from mummergpu.output.records.paf import AlignmentPaf
 from mummergpu.output.records.sam import AlignmentSam
+from mummergpu.output.records.sam_fields import cigar_texts
 from mummergpu.output.sink import ByteSink, writer_of
 from mummergpu.output.sorting.sorted_bam import SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
@@ -191,3 +192,12 @@ def test_what_htslib_cannot_index_is_an_error():
         cram.write(b"CRAM, but not really")
         with pytest.raises(OutputError, match="temporary data"):
             index_cram(cram, index)
+
+
+def test_operations_of_every_size_are_written():
+    lengths = [1, 9, 10, 99, 100, 999, 1000, 1001, 9999, 10_000, (1 << 28) - 1]
+    cigars = np.array([n << 4 | kind for n in lengths for kind in range(9)], dtype=np.uint32)
+    found = cigar_texts(cigars, np.array([0, 0, cigars.size]))
+    text = found.texts[: found.offsets[-1]].tobytes().decode()
+    assert text == "*" + "".join(f"{n}{kind}" for n in lengths for kind in "MIDNSHP=X")
+    assert found.offsets.tolist() == [0, 1, len(text)]
