@@ -361,15 +361,20 @@ def largest_size(size):
     return insert_size.sizes_of_library(measured_of([size])).max_size
 
 
+def chosen_orientation(size):
+    """The orientation of pairs, more of which have mates back to back, and such a size."""
+    measured = measured_of([size] * 30 + [300] * 26)
+    measured[insert_size.ORIENTATION, :30] = insert_size.ORIENTATIONS.index("rf")
+    return insert_size.sizes_of_library(measured).orientation
+
+
 def doubt(length, is_proper=False):
     return round(float(plain(mapping_quality.doubt_of)(is_proper, length)), 3)
 
 
 def quality(error, is_proper=True, length=1000):
-    rivals = (error / (1 - error), 0.0)
-    return plain(mapping_quality.quality_of)(
-        rivals, 1 + rivals[0], is_proper, length, ODDS.thresholds
-    )
+    quality_of = plain(mapping_quality.quality_of)
+    return quality_of((error, 0.0), 1.0, is_proper, length, ODDS.thresholds)
 
 
 def unseen_places(copies):
@@ -503,6 +508,9 @@ BORDERS = [
         ("genomes/clustering.py _MAX_DIFFERENCE", 1 << 40, "cluster_rule",
          lambda most: cluster_rule(10, most, 0.0, 1).width - (1 << 40),
          {(1 << 40) - 1: 0, 1 << 40: 1, (1 << 40) + 1: 1}),
+        ("genomes/clustering.py _MAX_DIFFERENCE", 1 << 40, "cluster_rule",
+         lambda most: cluster_rule(most, 9, 1.0, 1).width - (1 << 40),
+         {(1 << 40) - 1: 0, 1 << 40: 1, (1 << 40) + 1: 1}),
         ("genomes/clustering.py _MAX_RANGES", 4, "cluster_rule",
          lambda ranges: cluster_rule(10 * ranges, 9, 1.0, 1)[3:5],
          {3: (10, 3), 4: (10, 4), 5: (51, 1)}),
@@ -578,13 +586,15 @@ BORDERS = [
          lambda size: is_dense(135, size, 7760), {8_874: YES, 8_875: YES, 8_876: NO}),
         ("placing/insert_size.py MAX_BASES", 10_000, "sizes_of_library", largest_size,
          {9_999: 19_998, 10_000: 20_000, 10_001: 1_000}),
+        ("placing/insert_size.py MAX_BASES", 10_000, "sizes_of_library", chosen_orientation,
+         {9_999: "rf", 10_000: "rf", 10_001: "fr"}),
         ("placing/insert_size.py MIN_PAIRS", 25, "estimate_insert_sizes",
          lambda pairs: insert_size.estimate_insert_sizes(np.full(pairs, 300)) is not None,
          {24: NO, 25: YES, 26: YES}),
         ("placing/insert_size.py MIN_PAIRS", 25, "find_bells",
          lambda pairs: bells((300, pairs)), {24: 0, 25: 1, 26: 1}),
         ("placing/insert_size.py MOST_BELLS", 8, "find_bells",
-         lambda count: bells(*((100 << number, 30) for number in range(count - 1))),
+         lambda count: bells(*((200 * 3**number >> number, 30) for number in range(count - 1))),
          {7: 6, 8: 7, 9: 7}),
         ("placing/insert_size.py SHARE_OF_BELL", 0.01, "find_bells",
          lambda pairs: bells((300, pairs), of=3000), {29: 0, 30: 1, 31: 1}),
@@ -602,10 +612,10 @@ BORDERS = [
         ("placing/mapping_quality.py MAX_PAIRED_DOUBT", 2.85, "doubt_of",
          lambda length: doubt(length, True), {51: 2.85, 52: 2.812, 53: 2.744}),
         ("placing/mapping_quality.py MAX_ERROR", 0.3, "quality_of", quality,
-         {0.29: 5, 0.3 - 1e-9: 5, 0.3 + 1e-9: 0}),
+         {0.29: 5, 0.3: 5, 0.3 + 1e-9: 0}),
         # The doubt of a read without a mate is 35.
         ("placing/mapping_quality.py MAX_DOUBTED_ERROR", 0.8, "quality_of",
-         lambda doubted: quality(doubted / 35, False), {0.79: 1, 0.8 - 1e-9: 1, 0.8 + 1e-9: 0}),
+         lambda doubted: quality(doubted / 35, False), {0.79: 1, 0.8: 1, 0.8 + 1e-9: 0}),
         ("placing/mapping_quality.py UNSEEN_OF_COPY", 10, "unseen_places", unseen_places,
          {0.09: 1.0, 0.1: 1.0, 0.11: 1.1}),
         ("placing/rescue.py MAX_TRIES", 16, "unseen_pairs",
