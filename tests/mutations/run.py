@@ -39,7 +39,7 @@ def run_tests(root, nodes):
     """Run tests in a tree; return pytest's number and what it wrote."""
     cache = root.parent / "cache"
     environment = os.environ | {"PYTHONPATH": str(root), "MUMMERGPU_CACHE_DIR": str(cache)}
-    words = [sys.executable, "-m", "pytest", "-q", "-n0", "-x", "--all", "--no-header", *nodes]
+    words = [sys.executable, "-m", "pytest", "-q", "-n0", "-x", "--all", "--timeout=0", *nodes]
     try:
         done = subprocess.run(
             words,
