@@ -62,7 +62,7 @@ def unnoticed(root, fault):
         for node in fault.nodes(root):
             code, text = run_tests(root, [node])
             if code == ALL_PASSED:
-                return f"{node} passes"
+                return f"{node} passes, or is skipped: {text.splitlines()[-1]}"
             if code != SOME_FAILED:
                 return f"{node} could not be run:\n{text[-2000:]}"
     finally:

@@ -3,13 +3,22 @@
 import gzip
 from random import Random
 
+import numpy as np
 import pytest
 from helpers.hmmer import ORF, esl_translate
 from helpers.sequences import random_bases, reverse_complement
 
 from mummergpu.errors import InputError, OptionError
+from mummergpu.hmm import translation
 from mummergpu.hmm.proteins import SYMBOLS
-from mummergpu.hmm.translation import OrfPlace, TranslatedFiles, TranslatedInMemory, translated
+from mummergpu.hmm.translation import (
+    OrfPlace,
+    Orfs,
+    TranslatedFiles,
+    TranslatedInMemory,
+    _cut_at_gaps,
+    translated,
+)
 from mummergpu.input.blocks.protein_rules import ProteinRules
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 
@@ -104,6 +113,19 @@ def test_gaps_end_orfs_that_are_too_long(block_residues, monkeypatch):
             expected = read(TranslatedInMemory([("b", again)], ProteinRules()))
             assert residues in [one for name, _, one in expected if ":1:" in name]
     assert sum(":4:" in name for name in kept) >= 2
+
+
+@pytest.mark.parametrize(("unknown", "pieces"), [(19, []), (20, [1, 151]), (21, [1, 154])])
+def test_a_gap_of_twenty_residues_cuts(unknown, pieces, monkeypatch):
+    monkeypatch.setattr(translation, "MOST_RESIDUES", 70)
+    codes = np.array([0] * 30 + [SYMBOLS.index("X")] * unknown + [0] * 30, dtype=np.uint8)
+    one = np.ones(1, dtype=np.int64)
+    orfs = Orfs(codes, np.array([0, codes.size]), one, one, one)
+    left_out = []
+    found = _cut_at_gaps(orfs, 20, left_out.append)
+    assert found.starts.tolist() == pieces
+    assert np.diff(found.offsets).tolist() == [30] * len(pieces)
+    assert len(left_out) == (not pieces)
 
 
 WORDS = {

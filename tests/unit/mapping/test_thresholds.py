@@ -70,7 +70,7 @@ NONE_CHANGES_OUTPUT = {
     "candidates/candidates.py NUMBERS": "the columns of a table, all of which are copied",
     "candidates/candidates.py UNIT": "the scale of both sides",
     "candidates/key_sort.py DIGITS": "the counts of a digit, all of which are summed",
-    "candidates/key_sort.py FEW_ROWS": "two ways to sort (test_key_sort has counts beside it)",
+    "candidates/key_sort.py FEW_ROWS": "two ways to sort (test_candidates has counts beside it)",
     "genomes/aligner.py _ANCHORS_OF_TASK": "the parts of the work",
     "genomes/aligner.py _CLUSTERS_OF_TASK": "the parts of the work",
     "genomes/clustering.py _LISTS_IN_CACHE": "how many lists matches are looked up in",

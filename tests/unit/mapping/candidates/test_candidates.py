@@ -8,12 +8,15 @@ import pytest
 from helpers.full_matrix import FullMatrix
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
+from helpers.uncompiled import Uncompiled
 
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import EXACT
+from mummergpu.mapping.candidates.candidate_scores import bound_of_flank
+from mummergpu.mapping.candidates.candidates import EXACT, NOTHING_KNOWN, SeedFreeFlank
 from mummergpu.mapping.candidates.key_sort import FEW_ROWS, new_sort_room, sort_by_key
 from mummergpu.mapping.placing.refinement import refine
 from mummergpu.sequence.codes import decode
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.band import new_scratch
 
 LEAST = 8
@@ -145,3 +148,24 @@ def test_rows_are_sorted_by_key_and_then_by_value(count, bits):
         order = np.lexsort((values, keys))
         assert np.array_equal(room.keys[:count], keys[order])
         assert np.array_equal(room.values[:count], values[order])
+
+
+@pytest.mark.parametrize(
+    ("match_bases", "window", "losses"),
+    [
+        # A gap of one base costs 7, and each further edit 5.
+        (NOTHING_KNOWN.match_bases, 8, [7, 7, 10, 15, 20]),
+        # Two windows in one insertion of two bases cost 10, but an edit in each 15 bases costs 17.
+        (15, 8, [17, 17, 17, 17, 20]),
+        (39, 8, [12, 12, 12, 15, 20]),
+        (40, 8, [7, 7, 10, 15, 20]),
+        # All bases of a window of three cost less than an edit.
+        (NOTHING_KNOWN.match_bases, 3, [7, 7, 10, 13, 16]),
+    ],
+)
+def test_a_flank_without_matches_has_edits(match_bases, window, losses):
+    """What 40 bases with 0 to 4 windows lack of 40 points and the bonus at their end."""
+    bound = Uncompiled().function(bound_of_flank)
+    beside = SeedFreeFlank(match_bases, window)
+    found = [45 - bound(40, windows, Costs(), beside) for windows in range(5)]
+    assert found == losses

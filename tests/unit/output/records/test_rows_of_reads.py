@@ -11,6 +11,7 @@ import pytest
 from helpers.alignment_tools import GROUP, bwa_alignments, samtools
 from helpers.alignments import aligned_reads, reference_of
 from helpers.made_alignments import plain_lines, random_alignments, random_reference
+from helpers.uncompiled import Uncompiled
 from helpers.written_alignments import pass_through, rows_of, write_bam, write_sorted
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ from mummergpu.output.records.cram import CramSink, index_cram
 from mummergpu.output.records.header import BY_COORDINATE, UNSORTED, AlignmentHead
 from mummergpu.output.records.paf import AlignmentPaf
 from mummergpu.output.records.sam import AlignmentSam
-from mummergpu.output.records.sam_fields import cigar_texts
+from mummergpu.output.records.sam_fields import cigar_texts, divergence
 from mummergpu.output.sink import ByteSink, writer_of
 from mummergpu.output.sorting.sorted_bam import SortedBamSink
 from mummergpu.runtime.output_file import OutputFile
@@ -192,6 +193,26 @@ def test_what_htslib_cannot_index_is_an_error():
         cram.write(b"CRAM, but not really")
         with pytest.raises(OutputError, match="temporary data"):
             index_cram(cram, index)
+
+
+@pytest.mark.parametrize(
+    ("cigar", "edits", "parts"),
+    [
+        ([(100, 0)], 0, 0),
+        ([(100, 0)], 2, 200),
+        # Each gap is one column, and one difference.
+        ([(50, 0), (3, 2), (50, 0)], 3, 99),
+        ([(50, 0), (7, 1), (48, 0), (1, 2), (1, 0)], 10, 396),
+        ([(5, 4), (60, 7), (40, 8), (9, 5)], 40, 4000),
+        # A half is rounded up.
+        ([(16, 0)], 1, 625),
+        ([(32, 0)], 1, 313),
+        ([(9, 4)], 0, 0),
+    ],
+)
+def test_a_divergence_counts_each_gap_once(cigar, edits, parts):
+    cigars = np.array([length << 4 | kind for length, kind in cigar], dtype=np.uint32)
+    assert Uncompiled().function(divergence)(cigars, 0, cigars.size, edits) == parts
 
 
 def test_operations_of_every_size_are_written():

@@ -138,6 +138,11 @@ def test_the_end_of_the_read_is_reached_where_the_bonus_pays():
     # A draw: the end is preferred.
     assert check(read, reference, Costs(end_bonus=4))[:3] == (20, 21, 21)
     assert check(read, reference, Costs(end_bonus=3))[:3] == (20, 20, 20)
+    # The same behind a gap of three bases, for which a band is computed.
+    reference = random_bases(3, 80)
+    read = [*reference[:30], *reference[33:63], reference[63] ^ 1]
+    for bonus, expected in ((5, (52, 61, 64)), (4, (51, 61, 64)), (3, (51, 60, 63))):
+        assert check(read, reference, Costs(end_bonus=bonus))[:3] == expected
 
 
 def test_breaks_match_nothing():
@@ -288,6 +293,9 @@ def test_one_side_may_be_empty():
     assert aligned([], [], GENOMES) == (0, [])
     assert aligned([1, 2, 3], [], GENOMES) == (-24, [(3, 1)])
     assert aligned([], [0, 0], GENOMES) == (-17, [(2, 2)])
+    # Insertions and deletions may cost something else.
+    assert aligned([1, 2, 3], [], FILL_COSTS[2]) == (-11, [(3, 1)])
+    assert aligned([], [0, 0], FILL_COSTS[2]) == (-9, [(2, 2)])
 
 
 def test_breaks_in_a_gap_match_nothing():
