@@ -79,7 +79,7 @@ NONE_CHANGES_OUTPUT = {
     "genomes/finishing.py _ALIGNMENTS_OF_TASK": "the parts of the work",
     "genomes/mapping_quality.py _SLICE_BASES": "the parts of the work",
     "options.py LONGEST_SEED": "in seed_length: no read has one of more than 39 bases",
-    "placing/rescue.py DIAGONALS_AT_ONCE": "the parts of the work (test_marked_diagonals)",
+    "placing/rescue.py DIAGONALS_AT_ONCE": "the parts of the work (test_rescue)",
     "placing/second_pass.py MATCHES_AT_ONCE": "the parts of the work",
     "placing/second_pass.py READS_AT_FIRST": "the parts of the work",
     "seeding/candidate_search.py MATCHES_AHEAD": "what is fetched ahead",
