@@ -28,6 +28,17 @@ NEEDED_IN_CI = (
 )
 """What nothing else tests: it is in CI, however long it takes."""
 
+NOT_QUICK = (
+    "tests/kernels/test_cuda_backends.py",
+    "tests/kernels/test_cuda_commands.py",
+    "tests/kernels/test_hmm_kernels.py",
+    "tests/kernels/test_kmer_kernels.py",
+    "tests/kernels/test_output_kernels.py",
+    "tests/kernels/test_study_device.py",
+    "tests/kernels/test_whole_matrices.py",
+)
+"""What compiles kernels for the host, which takes minutes together: it is in CI at the earliest."""
+
 MOST_OF_A_CASE = 1.0
 """The seconds that the case of a table may take that stays behind."""
 
@@ -49,15 +60,18 @@ def lists_of(durations, quick_seconds, ci_seconds):
     spent = {"quick": 0.0, "ci": 0.0}
     for test in sorted(durations, key=lambda test: sum(durations[test].values())):
         cost = sum(durations[test].values())
-        if spent["quick"] + cost <= quick_seconds:
+        is_quick, is_needed = not test.startswith(NOT_QUICK), test.startswith(NEEDED_IN_CI)
+        line = _line(test, durations[test])
+        if is_quick and spent["quick"] + cost <= quick_seconds:
             spent["quick"] += cost
-            continue
-        is_needed = test.startswith(NEEDED_IN_CI)
-        if is_needed or spent["ci"] + cost <= ci_seconds:
+        elif is_needed or spent["ci"] + cost <= ci_seconds:
             spent["ci"] += 0 if is_needed else cost
-            ci.append(_line(test, durations[test]))
+            ci.append(line if is_quick else test)
         else:
-            night.append(_line(test, durations[test]))
+            night.append(line)
+            if not is_quick:
+                # The case that stays is one of CI.
+                ci.append(test)
     return sorted(ci), sorted(night)
 
 
