@@ -29,6 +29,9 @@ NEEDED_IN_CI = (
 """What nothing else tests: it is in CI, however long it takes."""
 
 NOT_QUICK = (
+    "tests/cli/test_plot.py",
+    "tests/cli/test_report_command.py",
+    "tests/faults/",
     "tests/kernels/test_cuda_backends.py",
     "tests/kernels/test_cuda_commands.py",
     "tests/kernels/test_hmm_kernels.py",
@@ -37,7 +40,8 @@ NOT_QUICK = (
     "tests/kernels/test_study_device.py",
     "tests/kernels/test_whole_matrices.py",
 )
-"""What compiles kernels for the host, which takes minutes together: it is in CI at the earliest."""
+"""Kernels that are compiled for the host, a browser, and processes that are killed again and again:
+what they cost together is not seen in single tests. They are in CI at the earliest."""
 
 MOST_OF_A_CASE = 1.0
 """The seconds that the case of a table may take that stays behind."""

@@ -115,9 +115,11 @@ def test_what_processes_begin_with_is_there(start):
 @pytest.mark.parametrize("name", LISTS)
 def test_all_tests_of_a_list_are_there(name):
     tests = listed(TESTS / "tiers" / name)
+    # Cases that kernels and devices share are tests of both.
+    shared = "".join(path.read_text() for path in (TESTS / "helpers").glob("*_cases.py"))
     for test, case in tests.items():
         path, function = test.split("::")
-        assert f"def {function}(" in (TESTS.parent / path).read_text(), test
+        assert f"def {function}(" in (TESTS.parent / path).read_text() + shared, test
         assert case is None or case.startswith("[")
     assert len(tests) > 50
 
