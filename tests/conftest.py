@@ -1,5 +1,6 @@
 """Which tests run, in how many processes; and what they share: real data, MUMmer, NVRTC."""
 
+import ctypes
 import os
 import shutil
 from contextlib import suppress
@@ -50,6 +51,15 @@ def tables_at_first():
     for name in ("pyarrow", "polars"):
         with suppress(ImportError):
             import_module(name)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def free_memory_given_back():
+    """Gives the system the memory back that a file's tests have freed: glibc keeps gigabytes."""
+    yield
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 @pytest.fixture(autouse=True, scope="session")
