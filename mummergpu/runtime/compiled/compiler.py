@@ -28,7 +28,7 @@ from mummergpu.runtime.compiled.announcement import compilation
 from mummergpu.runtime.compiled.image import pack_code
 from mummergpu.runtime.compiled.linker import ENTRY, UnsuitedCodeError, image_of, target_machine
 from mummergpu.runtime.compiled.signatures import text_of_result, types_of_text
-from mummergpu.runtime.compiled.sources import digest_of_function
+from mummergpu.runtime.compiled.sources import digest_of_function, digest_of_sources
 from mummergpu.runtime.compiled.store import process_store
 
 _LIBRARY: Final[Any] = codegen.JITCodeLibrary
@@ -219,14 +219,15 @@ def dispatcher_of(function: Callable[..., Any], inlined: bool) -> Any:
     """Return numba's dispatcher of a function, with numba's own cache in the store's folder."""
     dispatcher: Any = numba.njit(**_OPTIONS, forceinline=inlined)(function)
     # Numba keeps code that checks bounds under the name of code that does not.
-    is_kept = not inlined and not has_unusual_settings()
-    sources = digest_of_function(function) if is_kept else None
+    is_kept = not inlined and not has_unusual_settings() and digest_of_function(function)
+    # Which classes its arguments have is not known here: their fields may be in any module.
+    sources = digest_of_sources() if is_kept else None
     folder = None if sources is None else process_store().folder()
     if folder is not None and sources is not None:
         config: Any = numba.config
         # The setting is one for the whole process, and other threads must not find it changed.
         with global_compiler_lock:
-            before, config.CACHE_DIR = config.CACHE_DIR, os.path.join(folder, sources.hex())
+            before, config.CACHE_DIR = config.CACHE_DIR, os.path.join(folder, sources)
             try:
                 dispatcher.enable_caching()
                 dispatcher._cache = _GuardedCache(dispatcher._cache)

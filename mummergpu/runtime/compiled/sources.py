@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -75,31 +75,51 @@ def _direct(function: Any) -> tuple[frozenset[bytes], frozenset[Any]]:
     ]
     while waiting:
         name, value = waiting.pop()
-        if isinstance(value, ModuleType):
-            if _is_own(value.__name__):
-                # Only the named ones of its values are reached.
-                own = vars(value)
-                waiting += [(other.encode(), own[other]) for other in names if other in own]
+        elements = _elements(name, value, names)
+        if elements is not None:
+            waiting += elements
         elif isinstance(value, FunctionType):
-            if _is_own(value.__module__):
-                functions.add(value)
+            functions.add(value)
         elif isinstance(value, type):
-            if _is_own(value.__module__):
-                parts.add(_text_of_module(value.__module__))
-                functions |= {one for one in vars(value).values() if type(one) is FunctionType}
+            for own_class in (base for base in value.__mro__ if _is_own(base.__module__)):
+                parts.add(_text_of_module(own_class.__module__))
+                functions |= set(_methods(own_class))
         elif isinstance(getattr(value, "__dict__", {}).get("function"), FunctionType):
             # One that is compiled, or whose code is written by hand. Nothing is looked up with
             # `getattr` here: it would import numba for the names of `runtime/llvm.py`.
             functions.add(value.function)
-        elif type(value) is tuple:
-            waiting += [(b"%s %d" % (name, number), one) for number, one in enumerate(value)]
         else:
             parts.add(_digest_of_value(name, value))
             if _is_own(type(value).__module__):
                 waiting.append((b"", type(value)))
-    # The functions of classes that numba makes have texts of their own.
+    # Those of other libraries change with their versions, not with this package.
     own_functions = {one for one in functions if _is_own(one.__module__)}
     return frozenset(parts), frozenset(own_functions)
+
+
+def _elements(name: bytes, value: Any, names: frozenset[str]) -> list[tuple[bytes, Any]] | None:
+    """Return what a container holds, and of a module what has one of some names; else None."""
+    if isinstance(value, ModuleType):
+        own = vars(value) if _is_own(value.__name__) else {}
+        return [(other.encode(), own[other]) for other in names if other in own]
+    if type(value) in (tuple, list):
+        return [(b"%s %d" % (name, number), one) for number, one in enumerate(value)]
+    if type(value) is dict:
+        return [(b"%s %a" % (name, key), one) for key, one in value.items()]
+    if type(value) in (set, frozenset):
+        # Their order depends on the process.
+        return [(name, one) for one in value]
+    return None
+
+
+def _methods(own_class: type) -> Iterator[FunctionType]:
+    for value in vars(own_class).values():
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
+        elif isinstance(value, property):
+            value = value.fget
+        if isinstance(value, FunctionType):
+            yield value
 
 
 def _digest_of_value(name: bytes, value: Any) -> bytes:
@@ -107,9 +127,7 @@ def _digest_of_value(name: bytes, value: Any) -> bytes:
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes"):
         text = b"%s %r" % (value.dtype.str.encode(), value.shape) + value.tobytes()
     else:
-        # The order of a set depends on the process.
-        ordered = sorted(map(repr, value)) if isinstance(value, frozenset) else value
-        text = repr(ordered).encode()
+        text = repr(value).encode()
         if not isinstance(value, _SIMPLE) and b" at 0x" in text:
             text = type(value).__qualname__.encode()
     kind = type(value).__name__.encode()
@@ -149,19 +167,23 @@ def _digest_of_text(path: str) -> bytes:
     return blake2b(b"%s\0%s" % (name, text), digest_size=_DIGEST_BYTES).digest()
 
 
-def digest_of_sources(folder: str = PACKAGE, left_out: Collection[str] = ()) -> str | None:
-    """Return a digest of the names and texts of the Python files below a folder, but for some.
+def digest_of_sources(*places: str) -> str | None:
+    """Return a digest of the names and texts of Python files, and of all below folders.
 
-    None stands for sources that are missing or cannot be read.
+    Without places they are all of the package. None stands for sources that are missing or cannot
+    be read.
     """
     digest = blake2b(digest_size=_DIGEST_BYTES)
+    paths = []
     try:
-        paths = sorted(_python_files(folder, left_out))
-        for path in paths:
-            name, text = os.fsencode(path[len(folder) :]), _read(path)
+        for place in places or (PACKAGE,):
+            root = os.path.dirname(place) if place.endswith(".py") else place
+            paths += [(path[len(root) :], path) for path in sorted(_python_files(place))]
+        for name, path in paths:
+            text = _read(path)
             # The lengths separate the parts.
-            digest.update(b"%d %d " % (len(name), len(text)))
-            digest.update(name)
+            digest.update(b"%d %d " % (len(os.fsencode(name)), len(text)))
+            digest.update(os.fsencode(name))
             digest.update(text)
     except OSError:
         return None
@@ -180,10 +202,12 @@ def _read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _python_files(folder: str, left_out: Collection[str]) -> Iterator[str]:
-    with os.scandir(folder) as entries:
+def _python_files(place: str) -> Iterator[str]:
+    if place.endswith(".py"):
+        yield place
+        return
+    with os.scandir(place) as entries:
         for entry in entries:
-            if entry.name.endswith(".py"):
-                yield entry.path
-            elif entry.name not in left_out and entry.name != "__pycache__" and entry.is_dir():
-                yield from _python_files(entry.path, left_out)
+            is_folder = entry.name != "__pycache__" and entry.is_dir()
+            if is_folder or entry.name.endswith(".py"):
+                yield from _python_files(entry.path)

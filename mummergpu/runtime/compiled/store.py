@@ -232,7 +232,9 @@ def _name(key: bytes) -> str:
 
 
 # How functions are compiled; read as early as possible, like the modules that have been imported.
-_COMPILATION: Final = digest_of_sources(os.path.join(PACKAGE, "runtime", "compiled"))
+_COMPILATION: Final = digest_of_sources(
+    *(os.path.join(PACKAGE, "runtime", name) for name in ("compiled", "jit.py", "llvm.py"))
+)
 
 _chosen_places: list[tuple[str, ...]] = []
 _listeners: list[Callable[[str], None]] = []

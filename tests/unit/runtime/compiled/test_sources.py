@@ -19,9 +19,12 @@ MODULES = {
 from mummergpu.runtime.jit import inline
 from small import numbers
 from small.numbers import NAMES
+from small.square import Square
+from small.step import step
+STEPS = {"first": [step]}
 @inline
 def doubled(number):
-    return 2 * number + numbers.WIDTH + len(NAMES)
+    return 2 * number + numbers.WIDTH + len(NAMES) + len(STEPS) + Square().area
 """,
     "root": """
 from mummergpu.runtime.jit import jit
@@ -31,6 +34,9 @@ from small.page import TITLE
 def root(pair):
     return doubled(pair.a)
 """,
+    "shape": "class Shape:\n    @property\n    def area(self):\n        return 7\n",
+    "square": "from small.shape import Shape\nclass Square(Shape):\n    pass\n",
+    "step": "def step():\n    return 5\n",
     "page": "TITLE = 'a page'\n",
 }
 EDITS = {
@@ -38,6 +44,8 @@ EDITS = {
     "a set": ("numbers", "'abc'", "'abd'", True),
     "a constant that no code names": ("numbers", "UNUSED = 1", "UNUSED = 2", False),
     "a function that is called": ("callee", "2 *", "3 *", True),
+    "a base of a class": ("shape", "7", "8", True),
+    "a function in a table": ("step", "5", "6", True),
     "a bundle of the arguments": ("bundle", "a: int\n    b", "b: int\n    a", True),
     "the module itself": ("root", "pair.a", "pair.b", True),
     "a page that the module imports": ("page", "a page", "another page", False),
@@ -154,6 +162,17 @@ def test_every_change_of_sources_is_seen(package):
     path.write_text("\nx = 2\n")
     digests.append(digest_of_sources(str(package)))
     assert len(set(digests)) == len(digests)
+
+
+def test_some_sources_are_files_and_folders(package):
+    places = str(package / "a.py"), str(package / "room")
+    digests = [digest_of_sources(*places), digest_of_sources(*places[:1])]
+    (package / "c.py").touch()
+    assert digest_of_sources(*places) == digests[0]
+    for path in (package / "a.py", package / "room" / "b.py"):
+        path.write_text("x = 3\n")
+        digests.append(digest_of_sources(*places))
+    assert len(set(digests)) == len(digests) and None not in digests
 
 
 def test_sources_that_are_not_there_have_no_digest(tmp_path):
