@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -39,9 +38,6 @@ def inside(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(folder)
     return folder
-
-
-Offered = Callable[..., set[str]]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The command ``map``: options of bwa mem and minimap2 do what they do there."""
 
-from __future__ import annotations
-
 import random
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Reads on circular records: nothing depends on where the record begins."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -126,7 +126,6 @@ SUPPLEMENTARY = 2048
 CHIMERAS = 120
 MORE_PAIRS = 200
 FILES = ("1.fq 2.fq", "1.fq 2.fq --single", "split.fq")
-Interval = tuple[int, int]
 
 
 @pytest.fixture(scope="module")

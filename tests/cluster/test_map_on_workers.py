@@ -1,7 +1,5 @@
 """`map` on the processes of a Dask cluster: the bytes of one machine, whatever befalls workers."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import signal

@@ -5,8 +5,6 @@ in a child in which one call of the system fails, and answers with a line of JSO
 some hundredths of a second, a new interpreter half a second.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """The kept inputs of each target, and mutations of them that are the same every time."""
 
-from __future__ import annotations
-
 import random
 from importlib import import_module
 from pathlib import Path

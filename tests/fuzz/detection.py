@@ -4,8 +4,6 @@ They are of a known format or refused, from a file as from a pipe; and text is t
 when it is compressed.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
@@ -46,9 +44,6 @@ _DECOMPRESS: Final[dict[bytes, Callable[[bytes], bytes]]] = {
     b"\xfd7zXZ\0": lzma.decompress,
 }
 """What decompresses data that begin with some bytes."""
-
-Outcome = tuple[Format, bytes] | str
-"""The format, and the text if it has one; or what is wrong."""
 
 
 def instrument(function):

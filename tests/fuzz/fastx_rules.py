@@ -3,8 +3,6 @@
 Written from the rules, not from the parsers, and without their hurry.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 It is refused in one line, or is a header whose sections lie in the file, one behind the other.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from typing import Final

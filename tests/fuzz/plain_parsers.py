@@ -5,10 +5,7 @@ Only the runs of like bytes, which exist as machine code alone, are written a se
 Whatever they do outside their arrays is an error here, where machine code would go on.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Final
 from unittest.mock import patch
@@ -87,8 +84,6 @@ _RUNS: Final = {
     run.__name__: run
     for run in (encode_letters, encode_residues, copy_name, copy_quality, skip_quality, skip_text)
 }
-
-Parser = Callable[..., int]
 
 
 def _on_arrays(parser):

@@ -3,8 +3,6 @@
 It is refused with its place, or is a program whose models have what it promises.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from fuzz.visible import instrument_module

@@ -5,8 +5,6 @@ whatever the pieces the text comes in, and whether the parsers are compiled or n
 records, or the same words, must come out.
 """
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Final
 

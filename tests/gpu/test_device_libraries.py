@@ -1,10 +1,8 @@
 """Both libraries share a device with others of the same process, and fail in the same words."""
 
 import gc
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from mummergpu.cuda import pinned_staging
@@ -178,8 +176,6 @@ def test_kernels_use_what_they_were_compiled_to(device, cache):
 PIECE = 1 << 20
 THREADS = 4
 SENT_BYTES = 33 * PIECE + 77
-
-Array = npt.NDArray[Any]
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,6 @@ from mummergpu.cuda.device import DeviceMemoryError
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 COLUMNS = ("query", "reference", "query_start", "reference_start", "length", "reverse", "offsets")
-Queries = list[tuple[str, str]]
 
 
 def library(name):

@@ -1,7 +1,5 @@
 """Alignments of reads for tests: those of a SAM file, as columns and a block of reads."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

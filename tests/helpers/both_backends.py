@@ -1,12 +1,9 @@
 """Small random searches, on both backends, whose results must be equal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from helpers.index_pages import build_kmer_pages
 from helpers.search_cases import ANY, STRANDS
@@ -22,8 +19,6 @@ from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.matching.tree.cuda import TreeCudaBackend
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import BREAK, with_margins
-
-Codes = npt.NDArray[np.uint8]
 
 ALL_POLICIES = [
     Policy(**dict(zip(LETTERS, flags, strict=True)))

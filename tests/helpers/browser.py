@@ -1,7 +1,5 @@
 """A browser without a window: what it makes of a page, what it complains of, what it asks for."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import dataclass

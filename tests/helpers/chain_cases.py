@@ -5,8 +5,6 @@ chains in ways of their own.
 """
 
 import random
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +28,6 @@ from helpers.hidden_models import (
     symbol_block,
 )
 from mummergpu.hmm.language import evaluation
-from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.hmm.language.device_pieces import DeviceLongSequence
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.parser import parse_program
@@ -39,9 +36,6 @@ from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline import evaluate_models
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.stats import Stats
-
-OpenChains = Callable[[bool, Stats], AbstractContextManager[DeviceChains]]
-"""Opens chains on a device, whose sums have 64 bits if asked; in the end nothing is left there."""
 
 SCORE, TRACE, TABLE = Attribute.SCORE, Attribute.TRACEBACK, Attribute.TABLE
 SUMS = (Algorithm.FORWARD, Algorithm.BACKWARD)

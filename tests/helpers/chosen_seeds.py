@@ -1,7 +1,5 @@
 """The rule of `sequence.seed_rule` in plain Python, for short references."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from mummergpu.sequence.seed_rule import (

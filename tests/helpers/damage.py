@@ -8,8 +8,6 @@ it knows what was searched when this one crashed. A search that takes longer tha
 the process by a signal.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

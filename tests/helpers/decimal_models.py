@@ -1,7 +1,5 @@
 """Slow sums of hidden Markov models in decimal numbers, whose exponents have no bounds."""
 
-from __future__ import annotations
-
 import decimal
 import math
 from collections import defaultdict
@@ -10,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-Values = dict[str, Decimal]
 NONE = Decimal(0)
 
 

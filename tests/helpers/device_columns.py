@@ -1,7 +1,6 @@
 """Columns that a device leaves in its memory, of any matches, and those of the host."""
 
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,6 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import ResidentColumns
 from mummergpu.output.matches.match_table import match_table
 from mummergpu.runtime.stats import Stats
-
-AnyArrays = dict[str, np.ndarray[Any, Any]]
 
 
 def columns_of_host(case):

@@ -4,8 +4,6 @@ A case is a line of the command; what Python is told for the same run follows fr
 writes files of a case in the formats that it is given, and `content_of` reads what a file tells.
 """
 
-from __future__ import annotations
-
 import gzip
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs of which one call of the system fails, or at one of which the process is killed."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

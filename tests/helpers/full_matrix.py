@@ -3,7 +3,6 @@
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.recurrence.model import PAIRWISE
 
-Cell = tuple[int, int]
 NEVER = -(10**9)
 
 

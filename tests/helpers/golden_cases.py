@@ -4,8 +4,6 @@ Run this file, with ``tests`` among the import paths and ``mummer`` installed, t
 kept texts anew.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Final

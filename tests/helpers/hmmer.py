@@ -1,7 +1,5 @@
 """HMMER's own programs, and small inputs for them from pyhmmer's wheel."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import shutil

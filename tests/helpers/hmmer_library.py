@@ -1,7 +1,5 @@
 """HMMER's own filters, by ctypes from the library in pyhmmer's wheel: no compiler is needed."""
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 from pathlib import Path

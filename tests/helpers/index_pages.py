@@ -1,7 +1,5 @@
 """Pages with their tables or trees: built, or loaded from an index file."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 from mummergpu.index.kmer_index import KmerIndex

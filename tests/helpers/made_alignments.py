@@ -1,7 +1,5 @@
 """Random alignments of reads, and a slow and plain maker of their lines of SAM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Matches as the plots take them, made of rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

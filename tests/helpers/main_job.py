@@ -1,7 +1,5 @@
 """The main job on made references and queries, under any setting."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from math import inf

@@ -147,7 +147,6 @@ class Mapped:
 
 
 Flank = tuple[list[int], list[int]]
-Flanks = tuple[Flank, Flank]
 
 
 def ungapped_score(flank, costs):

@@ -1,7 +1,5 @@
 """Small references, queries and matches of all kinds, and the matches as plain objects."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st

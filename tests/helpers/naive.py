@@ -5,8 +5,6 @@ from mummergpu.sequence.codes import decode
 Pairs = list[tuple[bytes, bytes]]
 """Names and sequences, the latter in the letters ``ACGTN``."""
 
-Reads = list[tuple[bytes, bytes, bytes]]
-"""Names, sequences and qualities; a byte is the number of a quality."""
 
 _LETTERS = bytes.maketrans(b"ACGTUacgtu", b"ACGTTACGTT")
 _LETTERS = bytes(_LETTERS[byte] if byte in b"ACGTUacgtu" else ord("N") for byte in range(256))

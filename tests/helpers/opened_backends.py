@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -86,10 +85,6 @@ class OpenedTables(OpenedBackend[KmerCudaBackend]):
     def load_pages(self, case, kmer_length=3, reference_step=1):
         sampling = KmerSampling(kmer_length, reference_step)
         self.backend.load_pages(tables_of(case, sampling), case.minimum_length)
-
-
-OpenTrees = Callable[..., OpenedTrees]
-OpenTables = Callable[..., OpenedTables]
 
 
 def close_all(every):

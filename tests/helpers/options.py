@@ -1,7 +1,5 @@
 """The options of a run, given flat: tests name only what matters to them."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from mummergpu.index.options import IndexOptions, KmerOptions, TreeOptions

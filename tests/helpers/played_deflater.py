@@ -2,14 +2,11 @@
 
 import ctypes
 import zlib
-from collections.abc import Callable
 
 import numpy as np
 
 from mummergpu.cuda.nvcomp import Nvcomp
 from mummergpu.errors import BackendError
-
-Deflate = Callable[[bytes], bytes]
 
 
 def deflated(text):

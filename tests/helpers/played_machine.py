@@ -75,10 +75,6 @@ class Machine:
         return self.devices[-1]
 
 
-Output = Callable[..., tuple[bytes, str]]
-"""Runs the command; returns what it wrote to standard output and error."""
-
-
 def write_files(folder):
     """Write six records with repeats in common, reads of them, and queries that are long."""
     made = random.Random(6)

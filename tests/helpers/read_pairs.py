@@ -1,7 +1,5 @@
 """Pairs of reads of a random genome, with errors, as files."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """References and queries that are awkward for the kernels, and what is to be found in them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise

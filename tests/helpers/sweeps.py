@@ -4,7 +4,6 @@
 """
 
 import random
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -68,9 +67,6 @@ PROCESSOR = replace(
     clocks_megahertz={},
     gathers_per_second={},
 )
-
-SetupTimes = Callable[[str], Mapping[str, float]]
-"""The seconds of each stage under a code."""
 
 
 def product_of(base, effects, code):

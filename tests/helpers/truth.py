@@ -1,7 +1,5 @@
 """Generated reads, and where they say that they come from."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from helpers.sequences import reverse_complement

@@ -1,7 +1,5 @@
 """nucmer and dnadiff give the same results with a link to this program named ``mummer``."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -20,8 +20,6 @@ LEAST_IDENTITY = -0.05
 # Else the tables of the report have their lines in a random order.
 SETTINGS = {"PERL_HASH_SEED": "0"}
 
-Report = dict[str, list[str]]
-
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory, mummer_binary):

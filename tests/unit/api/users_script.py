@@ -1,7 +1,5 @@
 """A script as users write it: `test_users_script.py` checks its types, and runs it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path

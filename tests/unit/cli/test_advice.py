@@ -1,7 +1,5 @@
 """Messages that name an option: each command that can show one has the option."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -12,7 +12,6 @@ from mummergpu.viterbi.recurrence.model import Costs
 
 EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 OPERATIONS = "MIDNSHP=X"
-Operations = list[tuple[int, str]]
 
 
 def parsed(cigar):

@@ -1,7 +1,5 @@
 """Images of machine code: made of objects and of text, loaded anywhere, called by signatures."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Tiles against the whole matrix in plain Python: extensions, and gaps between two ends."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from typing import NamedTuple
