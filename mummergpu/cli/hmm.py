@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import click
 
-from mummergpu.cli.option_rules import FIRST_GPU, device_options
+from mummergpu.cli.option_rules import device_options
 from mummergpu.cli.option_types import (
+    GPU_OPTIONS,
     INFORMATION,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
@@ -82,6 +83,7 @@ _SECTIONS: Final[Sections] = {
         ),
         MAIN_OPTIONS["threads"],
         choice("--backend", ("cpu", "cuda"), "Compute scores and best paths on CPU or GPU.", "cpu"),
+        *GPU_OPTIONS,
         flag("--double", "Compute sums on a GPU with 64 bits instead of 32."),
     ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
@@ -109,7 +111,6 @@ def hmm_command(**params: Any) -> None:
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
 
-    params = {**params, **FIRST_GPU, "cpu": False}
     inputs = [params["program"], *params["sequences"]]
     run = CommandRun(params, inputs, {"-o": params["output"]})
     from mummergpu.pipeline import evaluate_models

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from mummergpu.cli.option_rules import FIRST_GPU, device_options
+from mummergpu.cli.option_rules import device_options
 from mummergpu.cli.option_types import (
     AUTO,
+    GPU_OPTIONS,
     INFORMATION,
     MAIN_OPTIONS,
     MESSAGE_OPTIONS,
@@ -194,6 +195,7 @@ def _sections(scans: bool) -> Sections:
                 AUTO,
             ),
             MAIN_OPTIONS["cpu"],
+            *GPU_OPTIONS,
             option(
                 "--filter-policy",
                 "How a GPU computes the Viterbi filter: warp, a warp for each sequence; a policy "
@@ -258,7 +260,7 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     inputs = [*params["profiles"], params["sequences"]]
     # The driver starts now only if a device is used for certain.
     backend = "cuda" if params["backend"] == "cuda" else "cpu"
-    run = CommandRun({**params, **FIRST_GPU, "backend": backend}, inputs, named)
+    run = CommandRun({**params, "backend": backend}, inputs, named)
     options = _search_options(params, scans, outputs, run.command)
     job = run.job("pipeline.search_profiles:run", "cluster.search_profiles:run")
     with run.reported("hmmscan" if scans else "hmmsearch") as (context, messages):
@@ -289,6 +291,6 @@ def _search_options(
         tuple(outputs),
         params["threads"],
         command,
-        device_options({**params, **FIRST_GPU}),
+        device_options(params),
         wraps_alignments=not params["notextw"],
     )

@@ -49,9 +49,6 @@ _OF_TREES: Final = ("policy", *LETTERS, "address_bits", "profile")
 NO_GROUP: Final = "none"
 """The word, in place of a read group line, for no read group."""
 
-FIRST_GPU: Final = {"device": 0, "gpu_memory": None, "device_library": "cuda-bindings"}
-"""The device options of commands without such options."""
-
 
 def refuse_exclusive(params: Params) -> None:
     """Refuse flags that exclude each other in every command that has them."""

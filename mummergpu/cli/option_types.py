@@ -472,7 +472,7 @@ MATCH_SECTIONS: Final[Sections] = {
         choice(
             "--device-library",
             (AUTO, *DEVICE_LIBRARIES),
-            "Library through which the GPU is used; the matches are the same. auto is PyCUDA if it "
+            "Library through which the GPU is used; the output is the same. auto is PyCUDA if it "
             "is installed (mummergpu[cuda]), else cuda-bindings, which need no compiler to be "
             "installed (mummergpu[cuda-wheels]).",
             AUTO,
@@ -524,12 +524,12 @@ MAIN_OPTIONS: Final = {
 } | {"threads": _threads("-t --threads")}
 """The options that other commands share, by name; ``-qthreads`` is a word of mummer."""
 
+GPU_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("device", "gpu_memory", "device_library")]
+"""Which GPU a command uses, and how."""
+
 MACHINE_OPTIONS: Final = [
-    MAIN_OPTIONS[name]
-    for name in (
-        *("threads", "max_memory", "backend", "cpu"),
-        *("device", "gpu_memory", "device_library"),
-    )
+    *(MAIN_OPTIONS[name] for name in ("threads", "max_memory", "backend", "cpu")),
+    *GPU_OPTIONS,
 ]
 """Where a command searches."""
 

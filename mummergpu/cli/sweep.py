@@ -57,8 +57,7 @@ _SHARED: Final = (
 )
 
 _TREES_ONLY: Final = (
-    *("min_length", "both", "reverse", "page_size", "address_bits", "profile"),
-    *("gpu_memory", "device_library"),
+    *("min_length", "both", "reverse", "page_size", "address_bits", "profile", "gpu_memory"),
 )
 
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from cuda.bindings import driver
 
 from mummergpu.cuda.cuda_device import (
+    GRANTED_SHARED_BYTES,
     CudaDevice,
     PrimaryContext,
     argument_codes,
@@ -26,9 +27,6 @@ from mummergpu.cuda.cuda_device import (
     call_for_memory,
 )
 from mummergpu.cuda.device import AnyArray, Argument, BlockShape, KernelResources, Mark, Program
-
-_SHARED_BYTES: Final = 48 << 10
-"""The shared memory that a launch may ask for without permission."""
 
 # From the driver's header: what an array of further arguments of a launch holds.
 _LAUNCH_PARAMETERS_END: Final = 0
@@ -130,7 +128,7 @@ class _Kernel:
         self._function = function
         self._codes = argument_codes(arguments)
         self._idle: list[_Arguments] = []
-        self._granted = _SHARED_BYTES
+        self._granted = GRANTED_SHARED_BYTES
 
     def launch(
         self, stream: Any, blocks: int, arguments: Sequence[Argument], shape: BlockShape
@@ -170,7 +168,7 @@ class _Program:
             kernel = self._kernels[name] = _Kernel(self._function(name), arguments)
         return kernel
 
-    def resources(self, kernel: str) -> KernelResources:
+    def resources(self, kernel: str, shape: BlockShape | None = None) -> KernelResources:
         function = self._function(kernel)
         attributes = driver.CUfunction_attribute
         registers, local_bytes, shared_bytes = (
@@ -181,7 +179,7 @@ class _Program:
                 attributes.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
             )
         )
-        return self._resources_of(registers, local_bytes, shared_bytes)
+        return self._resources_of(registers, local_bytes, shared_bytes, shape)
 
     def symbol(self, name: str) -> int:
         address, _ = call(driver.cuModuleGetGlobal, self._module, name.encode())
@@ -260,7 +258,6 @@ class BindingsDevice(CudaDevice):
     """
 
     library = "cuda-bindings"
-    shared_attribute = "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
     def __init__(self, number: int) -> None:
         self._programs = weakref.WeakSet[_Program]()

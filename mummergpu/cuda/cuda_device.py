@@ -16,13 +16,23 @@ from typing import Any, Final
 import numpy as np
 from cuda.bindings import driver
 
-from mummergpu.cuda.device import AnyArray, Argument, DeviceMemoryError, KernelResources, Texture
+from mummergpu.cuda.device import (
+    AnyArray,
+    Argument,
+    BlockShape,
+    DeviceMemoryError,
+    KernelResources,
+    Texture,
+)
 from mummergpu.cuda.nvrtc import choose_architecture
 from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import BackendError
 from mummergpu.runtime.optional_imports import in_one_line
 
 _NAME_BYTES: Final = 256
+
+GRANTED_SHARED_BYTES: Final = 48 << 10
+"""The shared memory that a launch may ask for without permission."""
 
 _REGISTER_UNIT: Final = 8
 """The registers of a thread are allocated in multiples of this number."""
@@ -226,11 +236,8 @@ class _Texture:
 class CudaDevice:
     """The part of a device that is the same through either library (`device.Device`).
 
-    The subclass has initialized the driver. `shared_attribute` names the limit of the shared memory
-    that it can ask for.
+    The subclass has initialized the driver.
     """
-
-    shared_attribute: str
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -243,7 +250,7 @@ class CudaDevice:
         self.name = name.partition(b"\0")[0].decode(errors="replace")
         self.architecture = choose_architecture((capability[0], capability[1]))
         self.block_threads = BLOCK_THREADS
-        self.shared_bytes = self._attribute(self.shared_attribute)
+        self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         blocks = self._threads // BLOCK_THREADS
         self.resident_blocks = self._attribute("MULTIPROCESSOR_COUNT") * blocks
 
@@ -251,12 +258,25 @@ class CudaDevice:
         attribute = getattr(driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(call(driver.cuDeviceGetAttribute, attribute, self._handle))
 
-    def resources_of(self, registers: int, local_bytes: int, shared_bytes: int) -> KernelResources:
-        """Return the resources of a kernel, with its resident threads as a share of all."""
+    def resources_of(
+        self, registers: int, local_bytes: int, shared_bytes: int, shape: BlockShape | None
+    ) -> KernelResources:
+        """Return the resources of a kernel in blocks of some shape.
+
+        The resident blocks are bounded by threads, registers, shared memory and their number, as
+        in NVIDIA's occupancy calculator.
+        """
+        threads, dynamic = shape or BlockShape(BLOCK_THREADS, 0)
         taken = -(-max(registers, 1) // _REGISTER_UNIT) * _REGISTER_UNIT
-        all_registers = self._attribute("MAX_REGISTERS_PER_MULTIPROCESSOR")
-        blocks = min(self._threads // BLOCK_THREADS, all_registers // (taken * BLOCK_THREADS))
-        occupancy = blocks * BLOCK_THREADS / self._threads
+        reserved = self._attribute("RESERVED_SHARED_MEMORY_PER_BLOCK")
+        shared_bytes += dynamic
+        blocks = min(
+            self._threads // threads,
+            self._attribute("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+            self._attribute("MAX_REGISTERS_PER_MULTIPROCESSOR") // (taken * threads),
+            self._attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR") // (shared_bytes + reserved),
+        )
+        occupancy = blocks * threads / self._threads
         return KernelResources(registers, local_bytes, shared_bytes, occupancy)
 
     def allocate_exported(self, size: int) -> PrimaryContextMemory:

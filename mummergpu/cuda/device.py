@@ -30,10 +30,7 @@ class DeviceMemoryError(Exception):
 
 
 class BlockShape(NamedTuple):
-    """The threads of a block, and its shared memory in bytes.
-
-    More than 48 KiB, up to `Device.shared_bytes`, are only granted through ``cuda-bindings``.
-    """
+    """The threads of a block, and its shared memory in bytes, up to `Device.shared_bytes`."""
 
     threads: int
     shared_bytes: int
@@ -108,8 +105,8 @@ class Mark(Protocol):
 class Program(Protocol):
     """A compiled and loaded set of kernels."""
 
-    def resources(self, kernel: str) -> KernelResources:
-        """Return the resources that a kernel uses."""
+    def resources(self, kernel: str, shape: BlockShape | None = None) -> KernelResources:
+        """Return the resources that a kernel uses in blocks of some shape (`Stream.launch`)."""
         ...
 
     def symbol(self, name: str) -> int:

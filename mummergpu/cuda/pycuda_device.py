@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pycuda.driver as cuda
 
-from mummergpu.cuda.cuda_device import CudaDevice, argument_codes
+from mummergpu.cuda.cuda_device import GRANTED_SHARED_BYTES, CudaDevice, argument_codes
 from mummergpu.cuda.device import (
     AnyArray,
     Argument,
@@ -68,20 +68,25 @@ class _Program:
         self._module = cuda.module_from_buffer(cubin)
         self._resources_of = device.resources_of
         self._functions: dict[str, Any] = {}
+        self._granted: dict[str, int] = {}
 
-    def function(self, kernel: str, arguments: Sequence[Argument]) -> Any:
-        """Return a kernel, prepared for arguments of these types."""
+    def function(self, kernel: str, arguments: Sequence[Argument], shared_bytes: int) -> Any:
+        """Return a kernel, prepared for arguments of these types and this much shared memory."""
         function = self._functions.get(kernel)
         if function is None:
             function = self._module.get_function(kernel)
             function.prepare(argument_codes(arguments))
             self._functions[kernel] = function
+        if shared_bytes > self._granted.get(kernel, GRANTED_SHARED_BYTES):
+            attribute = cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            function.set_attribute(attribute, shared_bytes)
+            self._granted[kernel] = shared_bytes
         return function
 
-    def resources(self, kernel: str) -> KernelResources:
+    def resources(self, kernel: str, shape: BlockShape | None = None) -> KernelResources:
         function = self._module.get_function(kernel)
         return self._resources_of(
-            function.num_regs, function.local_size_bytes, function.shared_size_bytes
+            function.num_regs, function.local_size_bytes, function.shared_size_bytes, shape
         )
 
     def symbol(self, name: str) -> int:
@@ -120,7 +125,7 @@ class _Stream:
     ) -> None:
         assert isinstance(program, _Program)
         shape = shape or self._shape
-        function = program.function(kernel, arguments)
+        function = program.function(kernel, arguments, shape.shared_bytes)
         values = [int(argument) for argument in arguments]
         function.prepared_async_call(
             *((blocks, 1), (shape.threads, 1, 1), self._stream, *values),
@@ -153,7 +158,6 @@ class PycudaDevice(CudaDevice):
     """
 
     library = "pycuda"
-    shared_attribute = "MAX_SHARED_MEMORY_PER_BLOCK"
 
     def __init__(self, number: int) -> None:
         try:

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -52,8 +51,7 @@ class ProfileDevice:
     def __init__(
         self, options: DeviceOptions, residues: int | None, context: RunContext, stack: ExitStack
     ) -> None:
-        # PyCUDA does not grant kernels the shared memory that they need.
-        self._options = replace(options, library="cuda-bindings")
+        self._options = options
         self._residues = residues
         self._context = context
         self._stack = stack

@@ -18,7 +18,7 @@ from helpers.played_driver import OTHERS, PlayedDriver
 
 from mummergpu.cuda.bindings_device import BindingsDevice
 from mummergpu.cuda.cuda_device import CallError, PrimaryContextMemory, call
-from mummergpu.cuda.device import DeviceMemoryError
+from mummergpu.cuda.device import BlockShape, DeviceMemoryError
 from mummergpu.cuda.device_array import DeviceArray
 from mummergpu.errors import BackendError
 
@@ -233,6 +233,34 @@ def test_resources_are_those_that_the_driver_tells(played, device):
     assert (found.registers, found.local_bytes, found.shared_bytes) == (44, 43, 41)
     # 65536 registers are enough for 5 of 8 blocks of 256 threads.
     assert found.occupancy == 5 / 8
+
+
+@pytest.mark.parametrize(
+    ("threads", "dynamic", "blocks"),
+    [
+        # Shared memory, of which each block has 41 and 1,024 bytes more, is enough for 3 and for 2.
+        *[(256, 75_000, 3), (256, 77_000, 2)],
+        # No more than 32 blocks are resident, of which registers would allow 42.
+        (32, 0, 32),
+        # Of 512 threads each, registers allow 2, and threads 4.
+        (512, 0, 2),
+    ],
+)
+def test_occupancy_is_that_of_the_blocks_that_are_launched(device, threads, dynamic, blocks):
+    found = device.load(b"image").resources("search", BlockShape(threads, dynamic))
+    assert found.occupancy == blocks * threads / 2048
+    assert found.shared_bytes == 41 + dynamic
+
+
+def test_shared_memory_is_asked_for_once(played, device):
+    assert device.shared_bytes == 227 << 10
+    stream, program = device.new_stream(), device.load(b"image")
+    for shared in (48 << 10, 100_000, 100_000, 60_000):
+        stream.launch(program, "search", 1, (), BlockShape(32, shared))
+        assert played.log[-1].startswith(f"cuLaunchKernel 1,1,1 32,1,1 {shared} ")
+    asked = [line for line in played.log if line.startswith("cuFuncSetAttribute")]
+    assert asked == ["cuFuncSetAttribute 8 100000"]
+    stream.free()
 
 
 @pytest.mark.parametrize("asleep", [False, True])

@@ -241,7 +241,8 @@ PLAYED cuDeviceGetName(char* name, int size, int device) {
 PLAYED cuDeviceGetAttribute(int* value, int attribute, int device) {
     const std::map<int, int> values{
         {13, 1980000}, {16, 132},    {36, 3201000}, {39, 2048},
-        {75, 9},       {76, device}, {82, 65536},   {97, 232448}};
+        {75, 9},       {76, device}, {81, 233472},  {82, 65536},
+        {97, 232448},  {106, 32},    {111, 1024}};
     auto found = values.find(attribute);
     const bool is_known = found != values.end() && !(attribute == 36 && device == 1);
     *value = is_known ? found->second : 7;
@@ -411,6 +412,10 @@ PLAYED cuModuleGetFunction(Handle* function, Handle module, const char* name) {
 PLAYED cuFuncGetAttribute(int* value, int attribute, Handle) {
     *value = 40 + attribute;
     return told_within("cuFuncGetAttribute");
+}
+
+PLAYED cuFuncSetAttribute(Handle, int attribute, int value) {
+    return told_within("cuFuncSetAttribute", "%d %d", attribute, value);
 }
 
 PLAYED cuLaunchKernel(

@@ -468,15 +468,21 @@ def test_a_neighbour_is_as_far_as_the_longest_gap(machine, output, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("verb", "words"),
-    [("hmmscan", ""), ("hmmsearch", "--nobias --F1 0.1 --F2 0.01"), ("hmmsearch", "--max -E 1e-5")],
+    ("verb", "words", "device", "number", "library"),
+    [
+        ("hmmscan", "", "", 0, "pycuda"),
+        ("hmmsearch", "--nobias --F1 0.1 --F2 0.01", "--device 2", 2, "pycuda"),
+        ("hmmsearch", "--max -E 1e-5", "--device-library cuda-bindings", 0, "cuda-bindings"),
+    ],
 )
-def test_both_backends_write_the_same_of_profiles(machine, output, tmp_path, verb, words):
+def test_both_backends_write_the_same_of_profiles(
+    machine, output, tmp_path, verb, words, device, number, library
+):
     profiles, proteins = write_input(tmp_path)
     given = [verb, str(profiles), str(proteins), "--domtblout", "-", "--acc", *words.split()]
     expected, _ = output(*given, "-C")
     report = tmp_path / "stats.json"
-    ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
+    ours, _ = output(*given, "--backend", "cuda", *device.split(), "--stats", str(report))
 
     def rows(text):
         return [line for line in text.splitlines() if not line.startswith(b"# ")]
@@ -489,8 +495,46 @@ def test_both_backends_write_the_same_of_profiles(machine, output, tmp_path, ver
     assert (filters is None) == ("--max" in words)
     assert filters is None or filters["cells"] == told["counts"]["cells"]
     assert ("find_cells" in told["kernels"]) == ("--max" not in words)
-    assert machine.libraries == ["cuda-bindings"]
+    assert (machine.libraries, machine.numbers) == ([library], [number])
     assert everything_given_back(machine.devices[0])
+
+
+MODEL = """hmm m { alphabet [A, C, G, T]; startstate s; state n emits e; s -> n 1; n -> n 1;
+emission e = [1/4, 1/4, 1/4, 1/4]; } main() { x = new m(); print forward(x).score; }"""
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "library"),
+    [
+        ("", 0, "pycuda"),
+        ("--device 1 --gpu-memory 64M", 1, "pycuda"),
+        ("--device-library cuda-bindings", 0, "cuda-bindings"),
+    ],
+)
+def test_models_are_computed_on_the_device_that_is_named(machine, output, words, number, library):
+    Path("m.hmm").write_text(MODEL)
+    given = ["hmm", "m.hmm", "q.fa", "--any-letter", "N=*"]
+    expected, _ = output(*given)
+    ours, _ = output(*given, "--backend", "cuda", "--double", *words.split())
+    assert ours == expected
+    assert (machine.libraries, machine.numbers) == ([library], [number])
+    assert everything_given_back(machine.devices[0])
+
+
+def test_a_limit_of_memory_holds_for_profiles(machine, tmp_path, capfd):
+    words = ["hmmsearch", *map(str, write_input(tmp_path)), "--backend", "cuda"]
+    assert main([*words, "--gpu-memory", "64k"]) == 1
+    assert "more memory of the GPU" in capfd.readouterr().err
+    assert everything_given_back(machine.devices[0])
+
+
+def test_a_sweep_of_profiles_uses_the_device_that_is_named(machine, output, tmp_path):
+    write_input(tmp_path)
+    (tmp_path / "few.faa").write_text(">a\nMKVLAAGIVG\n>b\nMLLKDAERWG\n")
+    files = [str(tmp_path / name) for name in ("cut.hmm", "few.faa")]
+    words = "--runs 1 --policies Vrcs32 --backend cuda --device 1 --device-library cuda-bindings"
+    output("sweep", *files, *words.split(), "-o", str(tmp_path / "study"))
+    assert (set(machine.libraries), set(machine.numbers)) == ({"cuda-bindings"}, {1})
 
 
 def test_several_passes_and_blocks_write_the_same(machine, output, tmp_path, monkeypatch):

@@ -149,14 +149,14 @@ class DeviceBench(ProfileBench):
     def measured(self) -> tuple[Int64Array, dict[str, float], dict[str, KernelRecord], int]:
         """Compare all proteins."""
         found = self._scores.run(self._prepared)
-        own = self._prepared.launch.kernel
-        resources = self._prepared.program.resources(own)
+        own, shape = self._prepared.launch.kernel, self._prepared.launch.shape
+        resources = self._prepared.program.resources(own, shape)
         kernels = {name: KernelRecord(time, 1) for name, time in found.milliseconds.items()}
         kernels[own] = replace(
             kernels[own],
             registers=resources.registers,
             local_bytes=resources.local_bytes,
-            shared_bytes=resources.shared_bytes + self._prepared.launch.shape.shared_bytes,
+            shared_bytes=resources.shared_bytes,
             occupancy=resources.occupancy,
         )
         times = found.milliseconds
@@ -178,8 +178,7 @@ class ProfileMachine:
     """
 
     def __init__(self, options: DeviceOptions, notice: Callable[[str], None]) -> None:
-        # PyCUDA does not grant kernels the shared memory that they need.
-        self._options = replace(options, library="cuda-bindings")
+        self._options = options
         self._notice = notice
         self._stack = ExitStack()
         self._device: tuple[Device, KernelCache] | None = None
