@@ -6,14 +6,69 @@
 #include "common/halves.cuh"
 #include "hmm/rows.cuh"
 
-// The halves of this lane's nodes.
+#if IN_BYTES
+
+// The paper's fourth tier: four cells a register, with HMMER's bytes. A cell is what a diagonal has
+// above 0; a sum that does not fit a byte stays at 255 less its cost, and SSV's result is the same:
+// it cannot tell from cells of 127 - bias.
+struct Numbers {
+    uint32 bias;  // in each byte
+
+    // After the rows of a table, where MSV's best scores would be, there is the bias.
+    __device__ __forceinline__ explicit Numbers(const Table& table)
+        : bias(read_table(reinterpret_cast<const uint32*>(table.row(TABLE_ROWS)))) {}
+
+    __device__ __forceinline__ uint32 sum(uint32 cells, uint32 costs) const {
+        return __vsubus4(__vaddus4(cells, bias), costs);
+    }
+
+    __device__ __forceinline__ uint32 larger(uint32 cells, uint32 others) const {
+        return __vmaxu4(cells, others);
+    }
+
+    __device__ __forceinline__ uint32 largest(uint32 one, uint32 other, uint32 third) const {
+        return __vmaxu4(__vmaxu4(one, other), third);
+    }
+
+    __device__ __forceinline__ uint32 best_of_group(uint32 cells) const {
+        const uint32 odd = cells >> 8 & 0x00FF00FFu;
+        return largest_of_group(larger_of(cells & 0x00FF00FFu, odd));
+    }
+};
+
+#else
+
+struct Numbers {
+    __device__ __forceinline__ explicit Numbers(const Table&) {}
+
+    __device__ __forceinline__ uint32 sum(uint32 cells, uint32 scores) const {
+        return sum_from_zero(cells, scores);
+    }
+
+    __device__ __forceinline__ uint32 larger(uint32 cells, uint32 others) const {
+        return larger_of(cells, others);
+    }
+
+    __device__ __forceinline__ uint32 largest(uint32 one, uint32 other, uint32 third) const {
+        return largest_of(one, other, third);
+    }
+
+    __device__ __forceinline__ uint32 best_of_group(uint32 cells) const {
+        return whole_of(largest_of_group(cells));
+    }
+};
+
+#endif
+
+// The cells of this lane's nodes.
 struct Row {
     const Table& table;
+    const Numbers numbers;
     Cells<1> cells;
 
     // Begin with cells of 0.
     __device__ __forceinline__ Row(const Table& of, uint64 table_quads)
-        : table(of), cells(of, table_quads) {
+        : table(of), numbers(of), cells(of, table_quads) {
         EACH_REGISTER
         for (uint32 place = 0; place < table.registers(); ++place) {
             cells.at(0, place) = 0;
@@ -28,15 +83,15 @@ struct Row {
         Emissions emissions(table, code);
         EACH_REGISTER
         for (uint32 place = count - 1; place > 0; --place) {
-            cells.at(0, place) = sum_from_zero(cells.at(0, place - 1), emissions.at(place));
+            cells.at(0, place) = numbers.sum(cells.at(0, place - 1), emissions.at(place));
         }
-        cells.at(0, 0) = sum_from_zero(first, emissions.at(0));
+        cells.at(0, 0) = numbers.sum(first, emissions.at(0));
         EACH_REGISTER
         for (uint32 place = 0; place + 1 < count; place += 2) {
-            best = largest_of(best, cells.at(0, place), cells.at(0, place + 1));
+            best = numbers.largest(best, cells.at(0, place), cells.at(0, place + 1));
         }
         if (count % 2 == 1) {
-            best = larger_of(best, cells.at(0, count - 1));
+            best = numbers.larger(best, cells.at(0, count - 1));
         }
         return best;
     }
@@ -108,7 +163,7 @@ find_cells(Sequences sequences, uint64 sequence_count, const uint4* tables, uint
                     best = row.advance(code_at(now, place), neighbour, best);
                 }
             }
-            const uint32 cell = min(whole_of(largest_of_group(best)), 255u);
+            const uint32 cell = min(row.numbers.best_of_group(best), 255u);
             if (group_lane() == 0 && sequence < end &&
                 cell >= least[profile * lengths + sequences.lengths[sequence]]) {
                 found[atomicAdd(found_count, 1u)] =
@@ -117,6 +172,8 @@ find_cells(Sequences sequences, uint64 sequence_count, const uint4* tables, uint
         }
     }
 }
+
+#if !IN_BYTES
 
 // What MSV needs of a profile besides its table.
 struct MsvCosts {
@@ -234,3 +291,5 @@ score_passes(Sequences sequences, const uint32* pairs, const Item* items, uint64
         }
     }
 }
+
+#endif

@@ -5,6 +5,7 @@
 //                a thread
 // ROW_REGISTERS  the registers of a row; 0 if they are known at run time
 // CACHED         whether a table is read from global memory, through the read-only cache
+// IN_BYTES       whether a register has four cells of 8 bits, not two of 16 (SSV only)
 //
 // GROUP_LANES lanes have the nodes of a row, two halves of ROW_REGISTERS registers each: half-lane
 // h, which is lane h % GROUP_LANES, has the nodes from h * ROW_REGISTERS on. So what precedes a node
@@ -13,6 +14,10 @@
 
 #include "common/pairs.cuh"
 #include "hmm/residues.cuh"
+
+#ifndef IN_BYTES
+#define IN_BYTES 0
+#endif
 
 #define IN_REGISTERS 0
 #define IN_SHARED 1
@@ -45,9 +50,9 @@ struct Neighbour {
 
     __device__ __forceinline__ Neighbour()
         : lane((lane_number() & ~(GROUP_LANES - 1)) | ((lane_number() - 1) % GROUP_LANES)),
-          // The last lane's lower half precedes the first lane's upper one; the border precedes
+          // The last lane's lower number precedes the first lane's upper one; the border precedes
           // the first node.
-          selector(group_lane() != 0 ? 0x3210u : 0x1054u) {}
+          selector(group_lane() != 0 ? 0x3210u : IN_BYTES ? 0x2104u : 0x1054u) {}
 
     // Return the values before this lane's first register, from the last register of each lane.
     __device__ __forceinline__ uint32 before(uint32 last, uint32 border) const {

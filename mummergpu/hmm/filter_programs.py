@@ -98,7 +98,8 @@ def word_shape(nodes: int) -> RowShape:
 class RowVariant(NamedTuple):
     """Where a row and its table lie; in searches, the row is compiled for registers."""
 
-    # The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads.
+    # The row's cells: ``r`` in registers, ``s`` in shared memory, ``l`` local to threads, ``b`` in
+    # registers, four bytes each (CUDAMPF's fourth tier; SSV only).
     scores: str = "r"
     rows: str = "c"  # Whether the length of a row is compiled (``c``) or known at run time (``t``)
     # Whether emissions and transitions lie in shared memory (``s``) or are read through the read-
@@ -163,10 +164,11 @@ def _row_program(
         "GROUP_LANES": row.lanes,
         "ROW_REGISTERS": row.registers * (variant.rows == "c"),
         "ROW_THREADS": WARP_LANES * warps,
-        "SCORES": "rsl".index(variant.scores),
+        "SCORES": "rslb".index(variant.scores) % 3,
         "CACHED": int(variant.tables == "c"),
         **({"KEEPS_STEPS": int(keeps_steps)} if kind == "words" else {}),
         **({"LOCAL_REGISTERS": row.registers} if variant.scores == "l" else {}),
+        **({"IN_BYTES": 1} if variant.scores == "b" else {}),
     }
     name = f"hmm-{kind}-{row.lanes}x{row.registers}"
     if variant != _SEARCHED:
@@ -209,6 +211,19 @@ def byte_table(tables: ByteTables, row: RowShape) -> UInt32Array:
     best[:TABLE_ROWS] = scores.max(axis=1)
     rows = _striped(scores.astype(np.float16).view(np.uint16), row)
     return np.concatenate([rows, best.view(np.uint32)])
+
+
+def quad_table(tables: ByteTables, row: RowShape) -> UInt32Array:
+    """Return a profile's table for SSV with four cells a register: rows of costs, then the bias.
+
+    A register has nodes of four quarter-lanes, which follow each other as half-lanes do.
+    """
+    costs = np.full((TABLE_ROWS, 2 * row.nodes), 255, dtype=np.uint8)
+    costs[:CODES, : tables.costs.shape[1]] = tables.costs
+    quarters = costs.reshape(TABLE_ROWS, 4, row.nodes // 2)
+    low, high = (quarters[:, at] | quarters[:, at + 1].astype(np.uint16) << 8 for at in (0, 2))
+    rows = _striped(np.concatenate([low, high], axis=1), row)
+    return np.concatenate([rows, np.full(16, tables.bias * 0x01010101, dtype=np.uint32)])
 
 
 def word_table(tables: WordTables, row: RowShape) -> UInt32Array:

@@ -292,7 +292,7 @@ class RowPolicy:
 
     def row(self, nodes: int) -> RowShape:
         """Return the shape of a profile's row."""
-        registers = -(-nodes // (2 * self.lanes))
+        registers = -(-nodes // ((4 if self.scores == "b" else 2) * self.lanes))
         return RowShape(self.lanes, registers if self.rows == "c" else -(-registers // 4) * 4)
 
     def program(self, nodes: int, shared_bytes: int) -> RowProgram | None:
@@ -302,10 +302,14 @@ class RowPolicy:
         program_of = word_program if self.filter == "V" else byte_program
         found = program_of(row, variant, shared_bytes)
         fits = found.shape.shared_bytes <= shared_bytes
-        return found if fits and (self.scores != "r" or row.registers <= most) else None
+        return found if fits and (self.scores not in "rb" or row.registers <= most) else None
 
 
 def every_row_policy() -> list[RowPolicy]:
     """Return all policies: registers cannot hold a row whose length is not compiled."""
-    every = (RowPolicy(*one) for one in product(FILTERS, "rsl", "ct", "sc", LANE_COUNTS))
-    return [one for one in every if one.scores != "r" or one.rows == "c"]
+    every = (RowPolicy(*one) for one in product(FILTERS, "rslb", "ct", "sc", LANE_COUNTS))
+    return [
+        one
+        for one in every
+        if (one.scores not in "rb" or one.rows == "c") and (one.scores != "b" or one.filter == "S")
+    ]

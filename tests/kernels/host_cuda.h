@@ -3,6 +3,7 @@
 // A kernel with barriers runs with one thread in each block, so that a barrier does nothing.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -151,6 +152,29 @@ static inline unsigned int host_sum_from_zero(unsigned int one, unsigned int oth
     unsigned int both;
     std::memcpy(&both, ones, sizeof(both));
     return both;
+}
+
+// Do something to each of the four bytes of two words; negative results are 0, large ones 255.
+template <typename Operation>
+static inline unsigned int host_in_bytes(unsigned int one, unsigned int other, Operation of) {
+    unsigned int found = 0;
+    for (int at = 0; at < 32; at += 8) {
+        const int result = of(static_cast<int>(one >> at & 255), static_cast<int>(other >> at & 255));
+        found |= static_cast<unsigned int>(std::clamp(result, 0, 255)) << at;
+    }
+    return found;
+}
+
+static inline unsigned int __vaddus4(unsigned int one, unsigned int other) {
+    return host_in_bytes(one, other, [](int a, int b) { return a + b; });
+}
+
+static inline unsigned int __vsubus4(unsigned int one, unsigned int other) {
+    return host_in_bytes(one, other, [](int a, int b) { return a - b; });
+}
+
+static inline unsigned int __vmaxu4(unsigned int one, unsigned int other) {
+    return host_in_bytes(one, other, [](int a, int b) { return a > b ? a : b; });
 }
 
 static inline unsigned int __byte_perm(unsigned int low, unsigned int high,

@@ -95,7 +95,9 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     WARP_KERNEL(score_paths)
 #elif defined(ROW_REGISTERS)
     WARP_KERNEL(find_cells)
+#if !IN_BYTES
     WARP_KERNEL(score_passes)
+#endif
 #else
     WARP_KERNEL(pack_sequences)
     KERNEL(bound_cells)

@@ -245,6 +245,7 @@ def test_every_choice_finds_the_scores_of_the_processor(device, cache_of_kernels
     check(data_of(), ["g1crggg", "c2hicct", "p4cssss", "l8hrgrg"], device, cache_of_kernels)
     check(data_of(), ["t1crgrg", "t2hicrt", "t4cssrs", "t8hrrrs"], device, cache_of_kernels)
     check(data_of(), ["Srcs8", "Mscc16", "Vsts32", "Slcc32", "Mlts8"], device, cache_of_kernels)
+    check(data_of(), ["Sbcs8", "Sbcc32"], device, cache_of_kernels)
 
 
 @pytest.mark.slow

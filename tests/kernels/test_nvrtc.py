@@ -231,6 +231,7 @@ def test_the_policies_of_filters_compile(architecture):
         check_program(program, architecture, {tile_filter.KERNEL})
     for code in ("Srcs32", "Sscc8", "Mstc16", "Mrcc32", "Vrcs16", "Vstc32"):
         check_program(warp_program(code, 100), architecture)
+    check_program(warp_program("Sbcs32", 1000), architecture, {"find_cells"})
     for program in (thread_program(PAPERS_BEST, 270), warp_program("Vltc32", 1000)):
         _, log = compile_with_log(read_sources(), program, architecture)
         assert "warning" not in log

@@ -18,6 +18,7 @@ from mummergpu.hmm.filter_programs import (
     WORD_RESIDUES,
     RowProgram,
     byte_table,
+    quad_table,
     word_floor,
     word_overflow,
     word_table,
@@ -304,7 +305,8 @@ class DeviceScores:
         filter, stack = self._data.filter, stack or self._own
         row, threads, count = policy.row(self._data.nodes), found.shape.threads, layout.order.size
         is_viterbi = policy.filter == "V"
-        table = word_table(filter.words, row) if is_viterbi else byte_table(filter.bytes, row)
+        byte_rows = quad_table if policy.scores == "b" else byte_table
+        table = word_table(filter.words, row) if is_viterbi else byte_rows(filter.bytes, row)
         tables = self._upload(table, stack), table.size // 4
         resident = max(self._device.resident_blocks * BLOCK_THREADS // threads, 1)
         at_once = threads // policy.lanes
