@@ -37,9 +37,13 @@ _LAUNCH_PARAMETERS_SIZE: Final = 2
 class _Buffer:
     def __init__(self, context: PrimaryContext, size: int) -> None:
         memory = call_for_memory(f"{size} bytes", driver.cuMemAlloc, size)
-        self.free = context.finalizer(self, driver.cuMemFree, memory)
+        self._free = context.finalizer(self, driver.cuMemFree, memory)
         self.address = int(memory)
         self.size = size
+
+    def free(self) -> None:
+        """Free the memory; whoever holds this method holds the memory."""
+        self._free()
 
 
 class _PinnedMemory:

@@ -197,6 +197,14 @@ def test_programs_go_with_their_last_user_or_with_the_device(played):
     assert played.calls[-1] == "cuDevicePrimaryCtxRelease"
 
 
+def test_memory_is_kept_by_whoever_can_free_it(played, device):
+    free = device.allocate(100).free
+    gc.collect()
+    assert played.owned["memory"] == 1
+    free()
+    assert "memory" not in played.owned
+
+
 def test_everything_is_given_back_in_the_end_whatever_is_forgotten(played):
     device = BindingsDevice(0)
     with device.current():
