@@ -17,6 +17,7 @@ from mummergpu.api.tables import SearchedReference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import PLACE
+from mummergpu.input.reference import refuse_proteins
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import (
@@ -107,7 +108,6 @@ def align(
     min_alignment_length: int = 0,
     format: str | None = None,
     max_memory: int | None = None,
-    any_letters: bool = False,
     no_empty: bool = False,
     equal_bases: bool = False,
     cluster: Any = None,
@@ -148,8 +148,6 @@ def align(
     max_memory : int, optional
         The memory limit for the reference and its index, in bytes; by default half of the free
         memory.
-    any_letters : bool, default False
-        Accept records whose letters are mostly not DNA or RNA.
     no_empty : bool, default False
         Treat a file without queries as an error.
     equal_bases : bool, default False
@@ -220,7 +218,6 @@ def align(
         method=method,
         threads=device.threads,
         device=device,
-        any_letters=any_letters,
         no_empty=no_empty,
         equal_bases=equal_bases,
     )
@@ -249,6 +246,7 @@ def align_to_index(
     with ExitStack() as stack:
         executor = stack.enter_context(context.executor)
         reference = searched.reference
+        refuse_proteins(reference)
         if method is AlignmentMethod.TILE:
             found = stack.enter_context(closing(engine.find(queries, search, device)))
             aligned = _align_tiles(found, GenomeAligner(reference, genomes), executor)

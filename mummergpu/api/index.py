@@ -467,8 +467,6 @@ class Index(Closing):
         mode: str = "mumreference",
         backend: str = "auto",
         threads: int | None = None,
-        *,
-        any_letters: bool = False,
         **keywords: Unpack[AlignKeywords],
     ) -> AlignedGenomes:
         """Align genomes, contigs or long reads, and return the alignments in memory.
@@ -492,8 +490,6 @@ class Index(Closing):
             ``cpu``, ``cuda``, or ``auto``: the one that is found, for the search.
         threads : int, optional
             The number of threads; by default one for each processor.
-        any_letters : bool, default False
-            Accept queries whose letters are mostly not DNA or RNA.
         **keywords
             As for `mummergpu.align`.
 
@@ -510,7 +506,7 @@ class Index(Closing):
         length = self.min_length if min_length is None else min_length
         search = SearchOptions.of_words(length, strands, mode)
         genomes, method = AlignRequest(**keywords).job(search, min_length is not None)
-        source = QuerySource.of(queries, any_letters)
+        source = QuerySource.of(queries)
         device = device_options(backend, threads)
         return align_to_index(self._engine, self._searched, source, genomes, search, method, device)
 

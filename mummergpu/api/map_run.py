@@ -18,6 +18,7 @@ from mummergpu.errors import OptionError
 from mummergpu.index.kmer_index import KmerIndex
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.reference import refuse_proteins
 from mummergpu.mapping.alignments.columns import AlignmentColumns
 from mummergpu.output.formats import RowKind, fastq_targets
 from mummergpu.output.options import USUAL_STYLE, RecordStyle, SortOptions
@@ -118,8 +119,6 @@ def map(
         ``cpu``, ``cuda``, or ``auto``: the one that is expected to be faster.
     threads : int, optional
         The number of threads; by default one for each processor.
-    any_letters : bool, default False
-        Accept records whose letters are mostly not DNA or RNA.
     long_reads : str, default "unmapped"
         Reads of more than 1,500 bases stay ``unmapped``, with a warning in the log, or are an
         ``error``.
@@ -186,6 +185,7 @@ def map_to_index(engine: Engine, options: MapOptions) -> Generator[Mapped]:
     wait until this one ends.
     """
     engine.refuse_if_closed()
+    refuse_proteins(engine.reference)
     plan = engine.kept_index(engine.options.minimum_length).plan
     if not isinstance(plan, KmerIndex):
         raise OptionError("map", "this index has suffix trees, and maps no reads")

@@ -51,7 +51,6 @@ class MapKeywords(TypedDict, total=False):
     max_occurrences: int
     backend: str
     threads: int | None
-    any_letters: bool
     long_reads: str
     comments: bool
     single: bool
@@ -72,7 +71,6 @@ class MapRequest:
     max_occurrences: int = MapOptions.max_occurrences
     backend: str = DeviceOptions.backend
     threads: int | None = None
-    any_letters: bool = MapOptions.any_letters
     long_reads: str = "unmapped"
     comments: bool = MapOptions.comments
     single: bool = False
@@ -98,7 +96,6 @@ class MapRequest:
             max_alternatives=self.max_xa,
             max_occurrences=self.max_occurrences,
             device=device_options(self.backend, count),
-            any_letters=self.any_letters,
             refuses_long=choice("long_reads", self.long_reads, LONG_READS),
             keeps_groups=True,
             comments=self.comments,

@@ -35,7 +35,10 @@ class QuerySource:
 
     @classmethod
     def of(
-        cls, queries: Queries | PathLike | Sequence[PathLike], any_letters: bool, pair: bool = False
+        cls,
+        queries: Queries | PathLike | Sequence[PathLike],
+        any_letters: bool = False,
+        pair: bool = False,
     ) -> QuerySource:
         """Return the queries of an argument; a plain text is a sequence, not a file."""
         given = list(queries) if isinstance(queries, list | tuple) else [queries]

@@ -109,6 +109,7 @@ def _match_options(params: Params, command: str) -> MatchOptions:
         **run_options(params, command),
         query_paths=params["query"],
         paired=params["pair"],
+        any_letters=params["any_letters"],
         outputs=output_targets(params),
         index=index_options(params),
         search=search_options(params, request.strands or "forward", request.mode or "all"),

@@ -367,10 +367,10 @@ def align_words(command: NucmerCommand) -> list[str]:
     extend = [] if command.extend else ["--noextend"]
     simplify = [] if command.simplify else ["--nosimplify"]
     bases = ["--no-bases"] if command.sam == "short" else []
-    # nucmer accepts records of any letters, and refuses a file without records.
+    # nucmer refuses a file without records.
     return [
         *(f"--{command.mode}", *command.numbers, *strand, *extend, *simplify),
-        *("--any-letters", "--no-empty", *bases, "--format", "sam" if command.sam else "delta"),
+        *("--no-empty", *bases, "--format", "sam" if command.sam else "delta"),
         *("-o", command.output, "--"),
         *(command.reference, command.query),
     ]

@@ -99,7 +99,7 @@ def strands_of(params: Params, usual: str = "forward") -> str:
 
 def run_options(params: Params, command: str) -> dict[str, Any]:
     """Return the fields of `pipeline.options.RunOptions`."""
-    same = {name: params[name] for name in ("threads", "verify", "any_letters", "no_empty")}
+    same = {name: params[name] for name in ("threads", "verify", "no_empty")}
     device = device_options(params)
     return {"reference_path": params["reference"], "device": device, "command": command, **same}
 

@@ -533,8 +533,8 @@ MACHINE_OPTIONS: Final = [
 ]
 """Where a command searches."""
 
-INPUT_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("any_letters", "no_empty", "verify")]
-"""Which files a command that searches accepts."""
+INPUT_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("no_empty", "verify")]
+"""Which files a command that aligns accepts."""
 
 MESSAGE_OPTIONS: Final = [MAIN_OPTIONS[name] for name in ("verbose", "quiet", "no_progress")]
 """Which messages a command writes."""

@@ -9,6 +9,10 @@ import click
 
 _ONE_PROCESS: Final = "'mummergpu warmup' runs in one process"
 _ONE_BUILDER: Final = {"--builder": "trees are built with Ukkonen's algorithm"}
+_ONLY_NUCLEOTIDES: Final = {
+    "--any-letters": "'mummergpu hmmsearch' searches proteins, and 'mummergpu match --any-letters' "
+    "compares any letters"
+}
 _NO_GROUP: Final = "write --read-group none"
 
 REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -38,6 +42,7 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--threads": _ONE_PROCESS,
     },
     "map": {
+        **_ONLY_NUCLEOTIDES,
         "-@": "write -t N",
         "--all": "write -N all",
         "--no-read-group": _NO_GROUP,
@@ -47,6 +52,7 @@ REMOVED_OPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "--soft-clipping": "write -Y",
     },
     "align": {
+        **_ONLY_NUCLEOTIDES,
         "--min-length": "write --min-alignment-length for alignments, -l for matches",
         "--vcf": "write -o FILE.vcf",
     },

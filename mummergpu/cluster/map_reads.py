@@ -138,7 +138,7 @@ class MapFinder:
         most = most_block_bases(options.threads)
         opening = start_to_open(context, self._stack, KmerOptions(), options.device, most)
         self._reading = self._stack.enter_context(ReadingThreads(1))
-        source = open_source(options, context, self._reading, takes_circles=True)
+        source = open_source(options, context, self._reading, maps_reads=True)
         job = FileJob(options, context)
         search = job.open_search(source, work.passes, opening.result())
         facts = OutputContext(
@@ -242,7 +242,7 @@ class _Run:
             stack.callback(own.executor.shutdown, wait=False, cancel_futures=True)
             job = FileJob(replace(options, block_size=options.block_size or SENT_BASES), own)
             reads = stack.enter_context(job.read_stream(reading))
-            source = open_source(options, context, reading, True, takes_circles=True)
+            source = open_source(options, context, reading, True, maps_reads=True)
             checksums = job.start_checksums(source)
             first = reads.first_templates(TEMPLATES_OF_LENGTHS)
             passes = job.plan_passes(source, first)

@@ -34,10 +34,8 @@ from mummergpu.cluster.worker import (
     sizes_of,
 )
 from mummergpu.errors import OptionClashError
-from mummergpu.index.file import IndexFile
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.output.formats import RowKind
 from mummergpu.output.genomes.sink import AlignedQueries, GenomeSink
@@ -101,7 +99,8 @@ class MatchFinder:
         job = MatchJob(self._options, self._context)
         opening = job.start_to_open(self._stack)
         with ReadingThreads(self._options.threads) as reading:
-            source = open_source(self._options, self._context, reading)
+            letters = self._options.any_letters
+            source = open_source(self._options, self._context, reading, any_letters=letters)
         reference, backend = reference_of(source), opening.result()
         index = job.plan_index(source, reference, backend)
         self._groups = len(index.groups)
@@ -256,7 +255,7 @@ class _Run:
         reading = stack.enter_context(ReadingThreads(options.threads))
         self.job = MatchJob(options, context)
         self._queries = stack.enter_context(self.job.query_stream(reading))
-        source: Reference | IndexFile = open_source(options, context, reading)
+        source = open_source(options, context, reading, any_letters=options.any_letters)
         self.reference = reference_of(source)
 
     def everywhere(self, options: MatchOptions) -> MatchOptions:

@@ -19,7 +19,7 @@ from mummergpu.input.records.record_arrays import (
     RecordOptions,
     Records,
 )
-from mummergpu.input.records.record_reader import RecordReader
+from mummergpu.input.records.record_reader import PROTEIN_HINT, RecordReader, printable
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, writable
@@ -30,6 +30,13 @@ _COUNT_STEP: Final = 1 << 18
 """The number of codes counted together: intermediate arrays of this size stay in the caches."""
 
 _MOST_BUCKETS: Final = 1 << 16
+
+_PART_OF_PROTEIN: Final = 5
+"""More than 1/N of a protein's letters are IUPAC codes for several bases, and as many are foreign;
+of 4,209 bacterial proteins, in the median 38% and 35%."""
+
+_SHORTEST_PROTEIN: Final = 20
+"""A shorter record, such as ACDN, may have any letters."""
 
 
 @frozen
@@ -170,6 +177,23 @@ def reference_of_records(
     if not has_base:
         raise no_base
     return reference
+
+
+def refuse_proteins(reference: Reference) -> None:
+    """Raise `InputError` if a record of a reference that was read with any letters is a protein.
+
+    An index keeps letters that stand for several bases; foreign letters are unknown bases there.
+    """
+    starts, lengths = reference.record_starts, reference.record_lengths
+    begins, ends = np.searchsorted(reference.letters.positions, [starts, starts + lengths])
+    is_suspect = (_PART_OF_PROTEIN * (ends - begins) > lengths) & (lengths >= _SHORTEST_PROTEIN)
+    for record in np.flatnonzero(is_suspect).tolist():
+        begin = starts[record]
+        unknown = np.count_nonzero(reference.codes[begin : begin + lengths[record]] == BREAK)
+        foreign = int(unknown - ends[record] + begins[record])
+        if _PART_OF_PROTEIN * foreign > lengths[record]:
+            text = f"this record is not DNA or RNA {PROTEIN_HINT}"
+            raise InputError(text, reference.path, None, printable(reference.names[record]))
 
 
 class RecordLookup(NamedTuple):

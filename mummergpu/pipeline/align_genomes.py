@@ -12,7 +12,7 @@ from mummergpu.input.blocks.queries import QueryBlock, QueryRules
 from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.files import open_binary, reading
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.reference import Reference
+from mummergpu.input.reference import Reference, refuse_proteins
 from mummergpu.mapping.genomes.aligner import GenomeAligner
 from mummergpu.mapping.genomes.device_tiles import TileAligner
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
@@ -132,6 +132,7 @@ def open_genome_sink(
     context: RunContext,
 ) -> GenomeSink:
     """Return the sink that aligns blocks of queries and writes the alignments."""
+    refuse_proteins(reference)
     facts = OutputContext(
         reference,
         options.query_paths,
@@ -160,7 +161,7 @@ def _run_whole(options: AlignOptions, context: RunContext) -> None:
         stack.callback(context.executor.shutdown)
         reading = stack.enter_context(ReadingThreads(options.threads))
         done = QueryProgress(context.progress.tell, 1)
-        rules = QueryRules(options.any_letters, options.no_empty, context.warn)
+        rules = QueryRules(no_empty=options.no_empty, warn=context.warn)
         block_bases = options.search.block_size or BLOCK_BASES
         queries = stack.enter_context(
             ReadStream(

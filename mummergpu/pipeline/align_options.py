@@ -100,7 +100,6 @@ class AlignOptions(RunOptions):
             threads=self.threads,
             device=self.device,
             verify=self.verify,
-            any_letters=self.any_letters,
             no_empty=self.no_empty,
             command=self.command,
         )

@@ -172,9 +172,7 @@ def _pairs_of(first: Sequence[ReadBlock], in_stream: int, number: int) -> list[R
 
 def _stream_of(source: ReadSource, options: MapOptions) -> ReadStream[ReadBlock]:
     """Return a stream of one source without warnings, which the stream of all reads gives."""
-    rules = QueryRules(
-        options.any_letters, max_bases=MAX_READ_BASES, keeps_groups=options.keeps_groups
-    )
+    rules = QueryRules(max_bases=MAX_READ_BASES, keeps_groups=options.keeps_groups)
     size = options.block_size or BLOCK_BASES
     return ReadStream(read_reader((source,), size, rules=rules), Stats(), lambda *_: None)
 

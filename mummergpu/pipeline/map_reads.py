@@ -94,7 +94,7 @@ def run(options: MapOptions, context: RunContext) -> None:
         reading = stack.enter_context(ReadingThreads(options.threads))
         job = FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
-        source = open_source(options, context, reading, True, takes_circles=True)
+        source = open_source(options, context, reading, True, maps_reads=True)
         checksums = job.start_checksums(source)
         # A device has started in the meantime.
         backend = opening.result()
@@ -137,9 +137,8 @@ class MapJob:
             options.block_size, options.read_paths, options.threads, most
         )
         rules = QueryRules(
-            options.any_letters,
-            options.no_empty,
-            context.warn,
+            no_empty=options.no_empty,
+            warn=context.warn,
             max_bases=MAX_READ_BASES,
             refuses_long=options.refuses_long,
             keeps_groups=options.keeps_groups,

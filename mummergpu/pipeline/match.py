@@ -77,7 +77,7 @@ def run(
         reading = stack.enter_context(ReadingThreads(options.threads))
         # From here on, queries are read while the reference is read and the pages are built.
         queries = stack.enter_context(job.query_stream(reading))
-        source = open_source(options, context, reading)
+        source = open_source(options, context, reading, any_letters=options.any_letters)
         reference = reference_of(source)
         backend = opening.result()
         index = job.plan_index(source, reference, backend)

@@ -17,7 +17,7 @@ from mummergpu.index.reference_index import BuildWork, ReferenceIndex
 from mummergpu.index.verification import verify_for_run
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.reading_threads import ReadingThreads
-from mummergpu.input.reference import Reference, read_reference
+from mummergpu.input.reference import Reference, read_reference, refuse_proteins
 from mummergpu.matching.backends.interface import Backend, RowFormat
 from mummergpu.matching.backends.memory_plan import LARGEST_BLOCK
 from mummergpu.matching.open_backend import open_backend
@@ -75,12 +75,14 @@ def open_source(
     context: RunContext,
     reading: ReadingThreads,
     wants_checksums: bool = False,
-    takes_circles: bool = False,
+    *,
+    any_letters: bool = False,
+    maps_reads: bool = False,
 ) -> Reference | IndexFile:
     """Read the reference or open its index file; verify the index file if requested.
 
-    `wants_checksums` is that of `read_reference`; `takes_circles` allows an index with circular
-    records.
+    `wants_checksums` and `any_letters` are those of `read_reference`. An index for which reads are
+    mapped may have circular records, but no proteins.
     """
     context.progress.tell(Work(Phase.READING_REFERENCE))
     path = options.reference_path
@@ -89,13 +91,15 @@ def open_source(
         if options.verify:
             verify_for_run(index, path, context.executor.map)
         if index is not None:
-            if index.circular.size and not takes_circles:
+            if index.circular.size and not maps_reads:
                 text = f"'{path}' is an index with circular records, to which reads are mapped only"
                 raise OptionError("reference", text)
+            if maps_reads:
+                refuse_proteins(index.original)
             return index
         reference = read_reference(
             path,
-            any_letters=options.any_letters,
+            any_letters=any_letters,
             threads=reading,
             needs_base=False,
             wants_checksums=wants_checksums,

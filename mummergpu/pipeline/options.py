@@ -29,8 +29,6 @@ class RunOptions:
         The backend and the device of the search.
     verify : bool
         Whether to compare an index file with its checksums first.
-    any_letters : bool
-        Whether to accept records that are not DNA or RNA, such as proteins.
     no_empty : bool
         Whether a file without a record is an error.
     command : str
@@ -42,7 +40,6 @@ class RunOptions:
     threads: int = 1
     device: DeviceOptions = field(default_factory=DeviceOptions)
     verify: bool = False
-    any_letters: bool = False
     no_empty: bool = False
     command: str = field(default="", compare=False)
 
@@ -51,7 +48,6 @@ class RunOptions:
             self,
             reference_path=path("reference", self.reference_path),
             threads=positive("threads", self.threads),
-            any_letters=check_bool("any_letters", self.any_letters),
             no_empty=check_bool("no_empty", self.no_empty),
         )
 
@@ -82,6 +78,8 @@ class MatchOptions(RunOptions):
         The options of SAM and BAM.
     paired : bool
         Whether the queries are pairs of reads.
+    any_letters : bool
+        Whether to accept records that are not DNA or RNA, such as proteins.
     picture : PictureStyle
         What pictures of the matches show, and how.
     summary : bool
@@ -95,6 +93,7 @@ class MatchOptions(RunOptions):
     style: TextStyle = field(default_factory=TextStyle)
     sam: SamOptions = field(default_factory=SamOptions)
     paired: bool = False
+    any_letters: bool = False
     picture: PictureStyle = field(default_factory=PictureStyle)
     summary: bool = False
 
@@ -102,7 +101,11 @@ class MatchOptions(RunOptions):
         super().__post_init__()
         instance("style", self.style, TextStyle)
         instance("sam", self.sam, SamOptions)
-        keep_values(self, paired=check_bool("pair", self.paired))
+        keep_values(
+            self,
+            paired=check_bool("pair", self.paired),
+            any_letters=check_bool("any_letters", self.any_letters),
+        )
         refuse_single_mates(self.query_paths, self.paired)
 
     @property

@@ -76,9 +76,10 @@ class Alphabet(NamedTuple):
         return table
 
 
-NUCLEOTIDES: Final = Alphabet(b"ACGTNSWNRYKMBVDH", 4, ((ord("U"), ord("T")),))
-"""DNA and RNA. The bases that S, W and N stand for are their own complements; from R on, the codes
-of two complements differ in their lowest bit (the second N fills a gap)."""
+NUCLEOTIDES: Final = Alphabet(b"ACGTNSWNRYKMBVDH", 4, ((ord("U"), ord("T")), (ord("X"), ord("N"))))
+"""DNA and RNA; X masks bases, as N does. The bases that S, W and N stand for are their own
+complements; from R on, the codes of two complements differ in their lowest bit (the second N fills
+a gap)."""
 
 AMINO_ACIDS: Final = Alphabet(b"ACDEFGHIKLMNPQRSTVWY-BJZOUX*~", 20)
 """Proteins, in the order of HMMER's Easel library: after the gap, letters for several residues or

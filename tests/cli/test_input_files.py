@@ -17,6 +17,7 @@ from helpers.requirements import program_of
 from helpers.sequences import random_bases, write_fasta, write_fastq
 
 from mummergpu.cli.main import main
+from mummergpu.input.records.record_reader import PROTEIN_HINT
 
 BASES = "".join(random.Random(1).choices("ACGT", k=500))
 PROTEIN = "MKVLAAGIVGLCAKAYPEFQRTWHSDNMKVLAAGIVGLCAKAYLLPEFQ"
@@ -83,8 +84,7 @@ def test_protein_is_refused_unless_it_is_asked_for(capfd):
         code, rows, lines = run(words, capfd)
         assert (code, rows, len(lines)) == (1, b"", 1)
         assert lines[0].startswith("mummergpu: error: p.fa:4: ")
-        assert lines[0].endswith("neither bases nor IUPAC codes (protein? see --any-letters)"
-                                 " (record 'p')")  # fmt: skip
+        assert f"neither bases nor IUPAC codes {PROTEIN_HINT} (record 'p')" in lines[0]
     assert run("r.fa p.fa --any-letters", capfd)[0::2] == (0, [])
     code, rows, lines = run("p.fa q.fa --any-letters", capfd)
     assert (code, lines) == (0, [])
@@ -93,6 +93,35 @@ def test_protein_is_refused_unless_it_is_asked_for(capfd):
     assert "p.fa:4: " in capfd.readouterr().err
     assert main(["index", "p.fa", "-o", "p.mgi", "-q", "--any-letters"]) == 0
     assert run("p.mgi q.fa", capfd) == (0, rows, [])
+
+
+@pytest.mark.parametrize("verb", ["map", "align", "align --method wavefront"])
+def test_proteins_are_neither_mapped_nor_aligned(verb, capfd):
+    """As reference, as query, and in an index of any letters; one line names the record."""
+    Path("p.fa").write_text(f">c1\n{BASES}\n>p\n{PROTEIN}\n")
+    assert main(["index", "p.fa", "-o", "p.mgi", "-q", "--any-letters"]) == 0
+    for words, place in (("p.fa q.fa", "p.fa:4"), ("r.fa p.fa", "p.fa:4"), ("p.mgi q.fa", "p.mgi")):
+        code, rows, lines = run(f"{verb} {words} --format sam", capfd)
+        assert (code, rows, len(lines)) == (1, b"", 1)
+        assert lines[0].startswith(f"mummergpu: error: {place}: ")
+        assert lines[0].endswith(f"{PROTEIN_HINT} (record 'p')")
+    code, _, lines = run(f"{verb} r.fa q.fa --any-letters --format sam", capfd)
+    assert (code, len(lines)) == (2, 1)
+    assert "--any-letters was removed: 'mummergpu hmmsearch' searches proteins" in lines[-1]
+
+
+@pytest.mark.parametrize("verb", ["map", "align"])
+def test_records_of_nucleotides_are_no_proteins(verb, capfd):
+    """Codes of IUPAC, also in a short record, lower case, U, gaps and masked bases."""
+    iupac, gaps = READ[:20] + "RYSWKMBDHVN" + READ[20:], READ[:10] + "-" * 40 + READ[10:]
+    texts = ["ACDN", iupac, READ.lower().replace("t", "u"), gaps, "X" * 90 + READ, "N" * 50]
+    Path("n.fa").write_text("".join(f">n{n}\n{text}\n" for n, text in enumerate(texts)))
+    for words in ("r.fa n.fa", "n.fa q.fa"):
+        assert run(f"{verb} {words} --format sam -q", capfd)[0::2] == (0, []), words
+    letters = "ACGTRYKMN" * 40
+    Path("n.fa").write_text(f">degenerate\n{letters}\n>n\n{BASES}\n>{'x' * 9}\n\n")
+    assert main(["index", "n.fa", "-o", "n.mgi", "-q", "--any-letters"]) == 0
+    assert run(f"{verb} n.mgi q.fa --format sam -q", capfd)[0::2] == (0, [])
 
 
 def test_bgzf_without_its_end_is_refused(capfd):

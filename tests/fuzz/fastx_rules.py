@@ -8,7 +8,7 @@ from typing import Final
 
 from helpers.naive import fold
 
-_NUCLEOTIDE_CODES: Final = b"ACGTURYSWKMBDHVN"
+_NUCLEOTIDE_CODES: Final = b"ACGTURYSWKMBDHVNX"
 _SPACES: Final = b" \t\v\f"
 _FASTA_LINE: Final = re.compile(rb"[A-Za-z*\-. \t\v\f]*")
 _FASTQ_LINE: Final = re.compile(rb"[A-Za-z*\-.]+")

@@ -285,9 +285,14 @@ class RecordReader:
         return InputError(message, self._path, int(self._state[parser.LINE]), name)
 
 
+PROTEIN_HINT: Final = (
+    "(protein? 'mummergpu hmmsearch' searches proteins, and 'mummergpu match --any-letters' "
+    "compares any letters)"
+)
+"""The commands for records that are not DNA or RNA."""
+
 _NOT_DNA: Final = (
-    "{foreign:,} of {letters:,} letters are neither bases nor IUPAC codes "
-    "(protein? see --any-letters)"
+    "{foreign:,} of {letters:,} letters are neither bases nor IUPAC codes " + PROTEIN_HINT
 )
 
 _FAULTS: Final = {

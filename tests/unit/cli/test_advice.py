@@ -42,6 +42,7 @@ SHOWN_BY: Final = {
     "pipeline/build_index.py": ("index",),
     "pipeline/align_genomes.py": ("align",),
     "pipeline/map_options.py": ("map",),
+    "pipeline/options.py": ("match",),
     "pipeline/map_reads.py": ("map",),
     "pipeline/matrix_opening.py": ("align",),
 }

@@ -90,9 +90,7 @@ def test_every_length_around_a_vector_register_is_turned_in_its_place():
 AMINO_ACIDS = Alphabet(b"ACDEFGHIKLMNPQRSTVWYXBJZOU", 20)
 
 
-@pytest.mark.parametrize(
-    ("alphabet", "foreign"), [(NUCLEOTIDES, b"EFIJLOPQXZ"), (AMINO_ACIDS, b"")]
-)
+@pytest.mark.parametrize(("alphabet", "foreign"), [(NUCLEOTIDES, b"EFIJLOPQZ"), (AMINO_ACIDS, b"")])
 def test_each_byte_has_the_code_of_its_letter(alphabet, foreign):
     assert alphabet.foreign_letters == foreign
     plain, full = alphabet.code_of_byte(), alphabet.code_of_byte(keeps_letters=True)
