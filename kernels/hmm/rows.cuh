@@ -1,5 +1,5 @@
 // A profile's row and its table: the row in registers, the table in the shared memory of a block.
-// Studies have them elsewhere, too: the choices of CUDAMPF (H. Jiang, N. Ganesan, Y.-D. Yao, 2016).
+// Studies have them elsewhere, too: the choices of CUDAMPF (H. Jiang, N. Ganesan, 2016).
 //
 // SCORES         where the cells of a row lie: in REGISTERS, in SHARED memory, or in memory LOCAL to
 //                a thread

@@ -37,21 +37,21 @@ EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 VERBS: Final = {
     MAIN_VERB: "match:match_command",
-    "workload": "workload:workload",
-    "doctor": "doctor:doctor",
-    "index": "index:index",
     "map": "map:map_command",
     "align": "align:align_command",
     "hmmsearch": "hmmsearch:hmmsearch_command",
     "hmmscan": "hmmsearch:hmmscan_command",
     "hmm": "hmm:hmm_command",
+    "index": "index:index",
+    "workload": "workload:workload",
     "plot": "plot:plot",
-    "report": "sweep:report",
-    "nucmer-shim": "nucmer_shim:nucmer_shim",
     "sweep": "sweep:sweep",
+    "report": "sweep:report",
+    "doctor": "doctor:doctor",
     "warmup": "warmup:warmup",
+    "nucmer-shim": "nucmer_shim:nucmer_shim",
 }
-"""The module and the name of each command; a run imports only its own command."""
+"""The module and the name of each command, in the order of the help; a run imports only its own."""
 
 
 @click.group(cls=MainGroup, default=MAIN_VERB, add_help_option=False, commands=Verbs(VERBS))

@@ -34,26 +34,9 @@ The output is that of MUMmer 3.23's 'mummer -n', with these differences: the def
 position, the U of RNA is T, and -mum with -l 1 also reports a match of one base at the first base
 of the reference."""
 
-_EPILOG: Final = """\b
-Other commands; each has its own --help:
-  mummergpu map          map reads to a reference, to SAM, BAM, CRAM or PAF
-  mummergpu align        align genomes, to .delta, PAF, BAM or VCF
-  mummergpu hmmsearch    search profile HMMs among proteins or translated DNA
-  mummergpu hmmscan      search proteins among profile HMMs
-  mummergpu hmm          run hidden Markov models that a program describes
-  mummergpu index        build an index file of a reference
-  mummergpu workload     generate a test genome and reads
-  mummergpu plot         draw a dot plot of two genomes
-  mummergpu sweep        measure every combination of the data policies
-  mummergpu report       show the results of sweeps on one page
-  mummergpu doctor       show what mummergpu can use on this machine
-  mummergpu warmup       compile everything that later runs need
-  mummergpu nucmer-shim  run as MUMmer's 'nucmer'
-  mummergpu completion   print a completion script for bash, zsh or fish
-  mummergpu match        the same as mummergpu without a command
-
-Options may stand anywhere. The first word that is neither an option nor the value of one is taken
-as a command if there is one of that name; write ./index for a file named 'index'.
+_EPILOG: Final = """Options may stand anywhere. The first word that is neither an option nor the
+value of one is taken as a command if there is one of that name; write ./index for a file named
+'index'. 'match' is the command that runs without a name.
 
 \b
 The steps of nucmer 3, which also joins the reference into one record:
@@ -66,12 +49,27 @@ BASES and BYTES may end in k, M or G: 8M is 8 x 1024 x 1024.
 Exit codes: 0 done, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe."""
 
 
+_WIDE: Final = 100
+"""The letters of the longest summary of a command."""
+
+
 class _MatchCommand(SectionedCommand):
     """The main job, whose verb may be left out."""
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the usage line without the verb."""
         formatter.write_usage(PROGRAM, " ".join(self.collect_usage_pieces(ctx)))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the other commands, with the beginning of their own help, and then the epilog."""
+        group = ctx.find_root().command
+        if isinstance(group, click.Group):
+            others = [(name, one) for name, one in group.commands.items() if one is not self]
+            with formatter.section("Other commands; each has its own --help"):
+                formatter.write_dl(
+                    [(f"{PROGRAM} {name}", one.get_short_help_str(_WIDE)) for name, one in others]
+                )
+        super().format_epilog(ctx, formatter)
 
 
 def run_match(**params: Any) -> None:

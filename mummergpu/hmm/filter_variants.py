@@ -2,8 +2,8 @@
 
 `ThreadPolicy` is Viterbi with a thread for a sequence, by the policies of S. Ferraz and N. Moreano,
 Evaluating Optimization Strategies for HMMer Acceleration on GPU, ICPADS 2013, and register tiles.
-`RowPolicy` is SSV, MSV or Viterbi with lanes for a sequence, by the choices of H. Jiang, N.
-Ganesan, Y.-D. Yao, CUDAMPF, BMC Bioinformatics 17, 2016. See ``kernels/hmm``.
+`RowPolicy` is SSV, MSV or Viterbi with lanes for a sequence, by the choices of H. Jiang and
+N. Ganesan, CUDAMPF, BMC Bioinformatics 17, 2016. See ``kernels/hmm``.
 """
 
 from __future__ import annotations

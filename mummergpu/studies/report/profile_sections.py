@@ -220,7 +220,7 @@ memory. Special transitions copied for each thread, its other row of Table IV (1
 policy here."""
 
 CUDAMPF_GCUPS: Final = {"S": 440.0, "M": 277.0, "V": 14.3}
-"""The most that CUDAMPF reached on a K40 (Jiang, Ganesan and Yao, 2016), by filter."""
+"""The most that CUDAMPF reached on a K40 (Jiang and Ganesan, 2016), by filter."""
 
 
 _BEST: Final = 10
