@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack, closing, nullcontext
 from typing import Any, TypedDict, Unpack
 
 from mummergpu.api.aligned_genomes import AlignedGenomes
@@ -15,21 +14,19 @@ from mummergpu.api.requests import PathLike, cluster_options, device_options, sh
 from mummergpu.api.run import RunStats
 from mummergpu.api.tables import SearchedReference
 from mummergpu.index.options import DEFAULT_MINIMUM_LENGTH
-from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.reference import refuse_proteins
 from mummergpu.mapping.genomes.aligner import GenomeAligner
-from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.mapping.genomes.options import (
     AlignmentFilter,
     ClusterOptions,
     GenomeOptions,
     costs_of_gaps,
 )
-from mummergpu.mapping.genomes.whole import WholeAligner
+from mummergpu.mapping.genomes.whole import AutoAligner, WholeAligner
 from mummergpu.matching.options import DeviceOptions, SearchOptions, Uniqueness
 from mummergpu.output.formats import RowKind
-from mummergpu.output.genomes.sink import AlignedQueries
+from mummergpu.output.genomes.sink import AlignedQueries, BlockAligner
 from mummergpu.pipeline import align_genomes as pipeline
 from mummergpu.pipeline.align_genomes import BLOCK_BASES, naming_files
 from mummergpu.pipeline.align_options import OF_MATCHES, AlignOptions, refuse_options_of_matches
@@ -183,7 +180,9 @@ def align(
         ``streaming`` to align each query with each record of the reference from end to end, with
         the whole matrix, for short sequences with few matches. ``streaming`` keeps the matrix in
         the memory of the host (with a GPU), or in a temporary file. Both take no options of
-        matches.
+        matches. ``auto`` is ``wavefront`` for queries whose matrices take at most 1 GiB (two
+        sequences of 27,000 bases), if all records are at most twice and at least half as long;
+        ``tile`` for others.
     circular : str or sequence of str, optional
         The names of circular records of the reference, or ``all``: an alignment across the
         origin is written in two pieces.
@@ -247,38 +246,26 @@ def align_to_index(
         executor = stack.enter_context(context.executor)
         reference = searched.reference
         refuse_proteins(reference)
-        if method is AlignmentMethod.TILE:
-            found = stack.enter_context(closing(engine.find(queries, search, device)))
-            aligned = _align_tiles(found, GenomeAligner(reference, genomes), executor)
+        tiles = GenomeAligner(reference, genomes)
+        aligner: BlockAligner = tiles
+        if method is AlignmentMethod.AUTO:
+            wave = AlignmentMethod.WAVEFRONT
+            kept = nullcontext(open_matrix(wave, genomes.costs, device, context, stack))
+            aligner = AutoAligner(reference, genomes, search.strands, tiles, lambda: kept)
+        blocks: Iterable[FoundBlock]
+        if method.takes_matches:
+            blocks = stack.enter_context(closing(engine.find(queries, search, device)))
         else:
             engine.refuse_if_closed()
-            blocks = stack.enter_context(queries.blocks(BLOCK_BASES, device.threads))
+            read = stack.enter_context(queries.blocks(BLOCK_BASES, device.threads))
+            blocks = ((block, {}) for block in read)
             matrix = open_matrix(method, genomes.costs, device, context, stack)
-            whole = WholeAligner(reference, genomes, search.strands, *matrix)
-            aligned = _align_whole(blocks, whole, paths, executor)
+            aligner = WholeAligner(reference, genomes, search.strands, *matrix)
+        stack.enter_context(naming_files(paths))
         done = [
-            AlignedQueries.of_block(block, alignments, with_bases=True)
-            for block, alignments in aligned
+            AlignedQueries.of_block(
+                block, aligner.align_block(block, mems, executor.map), with_bases=True
+            )
+            for block, mems in blocks
         ]
     return AlignedGenomes(done, searched, paths)
-
-
-def _align_tiles(
-    searched: Iterable[FoundBlock], aligner: GenomeAligner, executor: ThreadPoolExecutor
-) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
-    """Yield blocks with their alignments, made in tiles between matches."""
-    for block, mems in searched:
-        yield block, aligner.align_block(block, mems, executor.map)
-
-
-def _align_whole(
-    blocks: Iterable[QueryBlock],
-    aligner: WholeAligner,
-    paths: Sequence[str],
-    executor: ThreadPoolExecutor,
-) -> Iterator[tuple[QueryBlock, GenomeAlignments]]:
-    """Yield blocks with their alignments from end to end."""
-    for block in blocks:
-        with naming_files(paths, block):
-            aligned = aligner.align_block(block, {}, executor.map)
-        yield block, aligned

@@ -71,7 +71,9 @@ _SECTIONS: Final[Sections] = {
             "tile: matches cut the matrix of two sequences into tiles. wavefront, streaming: each "
             "query is aligned with each reference record from end to end, with the whole matrix, "
             "for short sequences with few matches; streaming keeps the matrix in host memory (with "
-            "a GPU) or in a temporary file.",
+            "a GPU) or in a temporary file. auto: wavefront for a query whose matrices take at "
+            "most 1 GiB (two sequences of 27,000 bases), if all records are at most twice as long, "
+            "and at least half as long; tile for others.",
             AlignmentMethod.TILE.value,
         ),
         integer(
@@ -255,7 +257,7 @@ def align_command(**params: Any) -> None:
 
 
 def _backend_of(options: AlignOptions) -> str:
-    if options.method is not AlignmentMethod.TILE:
+    if not options.method.takes_matches:
         return "auto"
     backend: str = load("pipeline.backend_choice:backend_of_search")(options.anchors)
     return backend

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from mummergpu.errors import InputError
-from mummergpu.input.blocks.queries import QueryBlock, QueryRules
+from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import ReadStream, query_reader
 from mummergpu.input.bytes.files import open_binary, reading
 from mummergpu.input.bytes.reading_threads import ReadingThreads
@@ -33,6 +34,9 @@ from mummergpu.sequence.codes import CodeArray
 from mummergpu.viterbi.device.tile_set import AlignedTiles, TileSet
 from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
 
+if TYPE_CHECKING:
+    from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
+
 _HEAD_BYTES: Final = 1 << 16
 """The bytes at the start of a file that show its line ends."""
 
@@ -55,14 +59,26 @@ def run(options: AlignOptions, context: RunContext) -> None:
     def open_sink(
         reference: Reference, files: list[OutputFile], backend: Backend[Any], context: RunContext
     ) -> MatchSink[Any]:
-        tiles = tiles_on_device(backend, options.genomes.costs, context)
-        aligner = GenomeAligner(reference, options.genomes, tiles)
+        genomes, strands = options.genomes, options.search.strands
+        tiles = GenomeAligner(reference, genomes, tiles_on_device(backend, genomes.costs, context))
+        aligner: BlockAligner = tiles
+        if options.method is AlignmentMethod.AUTO:
+            # Imported here: alignments by tiles alone do without these.
+            from mummergpu.mapping.genomes.whole import AutoAligner
+            from mummergpu.pipeline.matrix_opening import matrix_beside
+
+            matrix = partial(matrix_beside, device_of(backend), genomes.costs, context)
+            aligner = AutoAligner(reference, genomes, strands, tiles, matrix)
         return open_genome_sink(options, reference, files, aligner, context)
 
     if options.method is AlignmentMethod.TILE:
         match.run(options.anchors, context, open_sink)
     else:
-        _run_whole(options, context)
+        with naming_files(options.query_paths):
+            if options.method is AlignmentMethod.AUTO:
+                match.run(options.anchors, context, open_sink)
+            else:
+                _run_whole(options, context)
     warn_of_delta(options, context)
 
 
@@ -93,22 +109,28 @@ def _fault_of_fasta(path: str) -> str:
     return "which is not plain FASTA"
 
 
-def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) -> TileAligner | None:
-    """Return the aligner of tiles on a backend's device, or None if the backend has no device."""
+def device_of(backend: Backend[Any]) -> CudaStreamsBackend[Any, Any] | None:
+    """Return the backend if it has a device, else None."""
     if backend.name != "cuda":
         return None
     from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
 
-    if not isinstance(backend, CudaStreamsBackend):
+    return backend if isinstance(backend, CudaStreamsBackend) else None
+
+
+def tiles_on_device(backend: Backend[Any], costs: Costs, context: RunContext) -> TileAligner | None:
+    """Return the aligner of tiles on a backend's device, or None if the backend has no device."""
+    searching = device_of(backend)
+    if searching is None:
         return None
     from mummergpu.cuda.device import DeviceMemoryError
     from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
     from mummergpu.viterbi.device.device_tiles import DeviceTiles
 
     def align(queries: CodeArray, reference: CodeArray, tiles: TileSet) -> AlignedTiles | None:
-        device = backend.device
+        device = searching.device
         with device.current():
-            program = backend.program(VITERBI_PROGRAM)
+            program = searching.program(VITERBI_PROGRAM)
             memory = device.memory()[0] // PART_OF_MEMORY
             aligner = DeviceTiles(device, program, costs, memory, context.stats)
             try:
@@ -151,7 +173,6 @@ def open_genome_sink(
 
 def _run_whole(options: AlignOptions, context: RunContext) -> None:
     """Align each query with each record of the reference, from end to end."""
-    # Imported here: alignments by tiles do without these.
     from mummergpu.mapping.genomes.whole import WholeAligner
     from mummergpu.pipeline.matrix_opening import open_matrix
 
@@ -181,19 +202,18 @@ def _run_whole(options: AlignOptions, context: RunContext) -> None:
         stack.callback(sink.close)
         done.begin_group(0, 1)
         for block in queries.blocks(block_bases):
-            with naming_files(options.query_paths, block):
-                sink.write(sink.prepare(block, {}))
+            sink.write(sink.prepare(block, {}))
             done.done(block)
         sink.finish()
 
 
 @contextmanager
-def naming_files(paths: Sequence[str], block: QueryBlock) -> Iterator[None]:
-    """Add the file of a query whose matrix is too large to the `InputError`."""
+def naming_files(paths: Sequence[str]) -> Iterator[None]:
+    """Raise `InputError` with the file of a query whose matrix is too large."""
     from mummergpu.mapping.genomes.whole import MatrixTooLargeError
 
     try:
         yield
     except MatrixTooLargeError as error:
-        path = paths[block.file_number]
+        path = paths[error.file_number]
         raise InputError(error.message, path, None, error.query) from error

@@ -27,9 +27,12 @@ OF_MATCHES: Final = (
 
 
 def refuse_options_of_matches(method: AlignmentMethod, given: Collection[str]) -> None:
-    """Refuse `given` parameters of matches if the method uses no matches."""
+    """Refuse `given` parameters of matches if the method uses none, or not for all queries."""
+    if method is AlignmentMethod.AUTO and "circular" in given:
+        text = "the method 'auto' aligns small records from end to end; use 'tile'"
+        raise OptionError("circular", text)
     for name in OF_MATCHES:
-        if name in given and method is not AlignmentMethod.TILE:
+        if name in given and not method.takes_matches:
             text = f"the method '{method.value}' aligns whole sequences without any"
             raise OptionError(name, f"is about matches, and {text}")
 

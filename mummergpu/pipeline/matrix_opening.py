@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import ExitStack
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from mummergpu.errors import BackendError
-from mummergpu.mapping.genomes.whole import CheckSizes, EndToEnd
+from mummergpu.mapping.genomes.whole import OpenMatrix
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.pipeline.context import RunContext
 from mummergpu.runtime.memory import free_memory
 from mummergpu.viterbi.recurrence.model import AlignmentMethod, Costs
 from mummergpu.viterbi.whole.processor_matrix import LONGEST, RoundPlan
 
-
-class OpenMatrix(NamedTuple):
-    """Aligns two sequences, and checks whether they are too long."""
-
-    align: EndToEnd
-    check: CheckSizes
+if TYPE_CHECKING:
+    from mummergpu.cuda.device import Device, Program
+    from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
+    from mummergpu.runtime.stats import Stats
 
 
 def open_matrix(
@@ -41,13 +40,31 @@ def open_matrix(
     """
     if device.backend != "cpu":
         try:
-            return _on_device(method, costs, device, context, stack)
+            return _on_own_device(method, costs, device, context, stack)
         except BackendError as error:
             if device.backend == "cuda":
                 raise
             context.notice(f"no cuda backend: {error.message}")
     context.stats.set(backend="cpu")
     return _on_processor(method, costs, context)
+
+
+@contextmanager
+def matrix_beside(
+    searching: CudaStreamsBackend[Any, Any] | None, costs: Costs, context: RunContext
+) -> Iterator[OpenMatrix]:
+    """Give the wave-front on the device that searches, or on the processor if none does."""
+    method = AlignmentMethod.WAVEFRONT
+    if searching is None:
+        yield _on_processor(method, costs, context)
+        return
+    from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+
+    with ExitStack() as stack:
+        device = searching.device
+        stack.enter_context(device.current())
+        program, memory = searching.program(VITERBI_PROGRAM), device.memory()[0]
+        yield _on_device(method, costs, device, program, memory, context.stats, stack)
 
 
 def _on_processor(method: AlignmentMethod, costs: Costs, context: RunContext) -> OpenMatrix:
@@ -74,7 +91,7 @@ def free_temporary_bytes() -> int:
     return shutil.disk_usage(tempfile.gettempdir()).free
 
 
-def _on_device(
+def _on_own_device(
     method: AlignmentMethod,
     costs: Costs,
     options: DeviceOptions,
@@ -88,6 +105,23 @@ def _on_device(
     from mummergpu.cuda.kernel_cache import Programs
     from mummergpu.matching.backends.memory_plan import usable_memory
     from mummergpu.viterbi.device.cuda_program import VITERBI_PROGRAM
+
+    with stats.stage("kernels_compiled"):
+        program = Programs(device, cache).load(VITERBI_PROGRAM)
+    memory = usable_memory(device.memory()[0], options.memory)
+    stats.set(backend="cuda", device=device.name, device_library=device.library)
+    return _on_device(method, costs, device, program, memory, stats, stack)
+
+
+def _on_device(
+    method: AlignmentMethod,
+    costs: Costs,
+    device: Device,
+    program: Program,
+    memory: int,
+    stats: Stats,
+    stack: ExitStack,
+) -> OpenMatrix:
     from mummergpu.viterbi.device.device_matrix import (
         BLOCK_BYTES,
         BLOCK_COLUMNS,
@@ -95,12 +129,8 @@ def _on_device(
         DeviceMatrix,
     )
 
-    with stats.stage("kernels_compiled"):
-        program = Programs(device, cache).load(VITERBI_PROGRAM)
-    memory = usable_memory(device.memory()[0], options.memory)
     matrix = DeviceMatrix(device, program, costs, memory, stats)
     stack.callback(matrix.free)
-    stats.set(backend="cuda", device=device.name, device_library=device.library)
 
     def check(length: int, reference_length: int) -> str | None:
         plan = RoundPlan(length, reference_length, STRIP_ROWS, BLOCK_COLUMNS)

@@ -18,6 +18,8 @@ from helpers.whole_alignments import whole_alignment
 
 from mummergpu.cli.main import main
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
+from mummergpu.mapping.genomes.whole import suit_whole_matrices
+from mummergpu.viterbi.whole.processor_matrix import BLOCK_BYTES, BLOCK_COLUMNS, BLOCK_ROWS
 
 PAIRS = {
     "anthracis": ("B_anthracis_Mslice.fasta", "B_anthracis_contigs.fasta"),
@@ -251,6 +253,66 @@ def test_each_query_is_aligned_with_each_record(capfd, whole_files, method):
         assert found >= score
 
 
+@pytest.mark.parametrize("percent", [1, 5, 10, 15, 20, 25, 30])
+def test_auto_aligns_small_pairs_from_end_to_end(capfd, tmp_path, percent):
+    """Also where tiles find nothing, for matches are too few."""
+    some = random.Random(percent)
+    text = random_bases(some, 1500)
+    copy = changed(text, some, 0.009 * percent, 0.001 * percent)
+    files = [str(write_fasta(tmp_path / f"{n}.fa", one)) for n, one in (("r", text), ("q", copy))]
+    found = {
+        method: align_whole(capfd, "--method", method, *files, "--format", "paf").splitlines()
+        for method in ("auto", "wavefront", "tile")
+    }
+    assert found["auto"] == found["wavefront"]
+    begin, end, pairs, columns = (int(found["auto"][0].split("\t")[n]) for n in (2, 3, 9, 10))
+    # Only bases beside the ends may be in gaps there.
+    assert end - begin > len(copy) - 15 and pairs / columns > 1 - 0.011 * percent - 0.02
+    if percent >= 25:
+        assert found["tile"] == []
+
+
+def test_auto_chooses_by_the_lengths(capfd, genomes, tmp_path, monkeypatch):
+    """A query has its whole matrices, or tiles, whatever else its block has."""
+    some = random.Random(7)
+    text = genomes[0].read_text().split("\n")[1]
+    cuts = {"long": text[1500:2900], "part": text[2000:2400], "alike": text[2020:3000]}
+    texts = {name: changed(one, some, 0.02, 0.002) for name, one in cuts.items()}
+    for names in (texts, ["long", "part"], ["alike"]):
+        records = "".join(f">{name}\n{texts[name]}\n" for name in names)
+        (tmp_path / f"{'_'.join(names)}.fa").write_text(records)
+    reference = str(write_fasta(tmp_path / "r.fa", text[2000:3000], text[12_000:12_900]))
+
+    def rows(method, names):
+        words = ("--method", method, reference, str(tmp_path / f"{names}.fa"), "--format", "paf")
+        return align_whole(capfd, *words).splitlines()
+
+    most = 1024 // BLOCK_ROWS * 1024 // BLOCK_COLUMNS * BLOCK_BYTES
+    monkeypatch.setattr("mummergpu.viterbi.whole.processor_matrix.FITTING_BYTES", most)
+    whole, tiles = rows("wavefront", "alike"), rows("tile", "long_part")
+    assert rows("auto", "alike") == whole and rows("auto", "long_part") == tiles
+    assert rows("auto", "long_part_alike") == tiles + whole
+    assert (len(whole), len(tiles)) == (2, 2) and rows("tile", "alike") != whole
+    monkeypatch.setattr("mummergpu.viterbi.whole.processor_matrix.FITTING_BYTES", most - 1)
+    assert rows("auto", "alike") == rows("tile", "alike")
+    error = align_whole(
+        capfd, "--method", "auto", reference, reference, "--circular", "all", code=2
+    )
+    assert "the method 'auto' aligns small records from end to end; use 'tile'" in error
+
+
+@pytest.mark.parametrize(
+    ("length", "records", "suits"),
+    [
+        *((27_000, [27_000], True), (28_000, [28_000], False)),
+        *((100, [200, 50], False), (100, [200], True), (100, [50], True), (100, [201], False)),
+        *((100, [49], False), (100, [150, 75], True), (0, [0], True), (0, [1], False)),
+    ],
+)
+def test_the_matrices_of_auto_are_small_and_about_square(length, records, suits):
+    assert suit_whole_matrices(np.array([length]), np.array(records)).tolist() == [suits]
+
+
 def test_sequences_that_are_too_long_are_refused(capfd, tmp_path, monkeypatch):
     long, short = tmp_path / "long.fa", tmp_path / "short.fa"
     long.write_text(">long\n" + "ACGTTGCA" * (1 << 17) + "A\n")
@@ -260,5 +322,7 @@ def test_sequences_that_are_too_long_are_refused(capfd, tmp_path, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.matrix_opening.free_memory", lambda: 1000)
     error = align_whole(capfd, "--method", "wavefront", str(short), str(short), code=1)
     assert "of memory: use --method streaming or tile (record 'one')" in error
+    short.write_text(">one\nACGT\n")
+    assert align_whole(capfd, "--method", "auto", str(short), str(short), code=1) == error
     paf = align_whole(capfd, "--method", "streaming", str(short), str(short), "--format", "paf")
     assert paf.count("\n") == 1

@@ -118,10 +118,17 @@ class AlignmentMethod(Enum):
 
     # Matches cut the matrix into tiles, which are independent of each other.
     TILE = "tile"
+    # The whole matrix where it is small (`matrix_fits`), otherwise tiles: Pseudo Code 3.
+    AUTO = "auto"
     # The whole matrix, an anti-diagonal of blocks at a time; all directions stay in memory.
     WAVEFRONT = "wavefront"
     # The same; the directions go to the host meanwhile, or from the processor to a temporary file.
     STREAMING = "streaming"
+
+    @property
+    def takes_matches(self) -> bool:
+        """Whether matches are searched, between which tiles lie."""
+        return self in (AlignmentMethod.TILE, AlignmentMethod.AUTO)
 
 
 Number = TypeVar("Number")

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.temporary_file import open_temporary_file, temporary_data
@@ -90,6 +90,10 @@ BLOCK_DIAGONALS: Final = BLOCK_ROWS + BLOCK_COLUMNS - 1
 BLOCK_BYTES: Final = BLOCK_DIAGONALS * BLOCK_STRIDE
 """The directions of a block."""
 
+FITTING_BYTES: Final = 1 << 30
+"""The most bytes of directions, on a processor, of a matrix that `--method auto` computes as a
+whole: two sequences of 27,000 bases. A device needs fewer, so the choice is the same on both."""
+
 NEVER: Final = -(1 << 29)
 """The score of a cell that no path reaches. Subtracting all costs of a matrix of `LONGEST` bases
 does not overflow."""
@@ -101,6 +105,13 @@ _LINE: Final = BLOCK_ROWS + 1 + 2 * WIDE_LANES
 STATE_NUMBERS: Final = 7 * _LINE
 """The numbers that a thread works with: three anti-diagonals of scores that leave for a match, two
 for an insertion, and two for a deletion."""
+
+
+def matrix_fits(lengths: Int64Array, reference_length: int) -> BoolArray:
+    """Return whether the matrix of each query with a reference takes at most `FITTING_BYTES`."""
+    blocks = -(-lengths // BLOCK_ROWS) * -(-reference_length // BLOCK_COLUMNS)
+    fits: BoolArray = blocks * BLOCK_BYTES <= FITTING_BYTES
+    return fits & (np.maximum(lengths, reference_length) <= LONGEST)
 
 
 class Edges(NamedTuple):

@@ -153,6 +153,22 @@ def test_methods_without_matches_refuse_what_is_about_them(index, option):
     assert len(index.align(Path("q.fa"), **option)) > 0
 
 
+def test_auto_is_the_wave_front_for_alike_sequences_and_tiles_for_others(short):
+    name, text = short[0]
+    chance = random.Random(3)
+    one = mummergpu.Index.build([(name, changed(text, chance, 0.15, 0.01))], min_length=11)
+    both = [short[0], ("long", 3 * text)]
+    for file in (False, True):
+        if file:
+            write_fasta("both.fa", both)
+        queries = Path("both.fa") if file else both
+        found = list(one.align(queries, backend="cpu", method="auto"))
+        tiles = list(one.align(both, backend="cpu"))
+        whole = list(one.align([short[0]], backend="cpu", method="wavefront"))
+        assert found == whole + [row for row in tiles if row.query == "long"]
+        assert len(whole) == 1 and whole[0] not in tiles and len(found) > 1
+
+
 def test_a_matrix_that_is_too_large_names_the_query(index, short, monkeypatch):
     monkeypatch.setattr("mummergpu.pipeline.matrix_opening.free_memory", lambda: 1000)
     for queries, path in ((short, "<memory>"), (Path("short.fa"), "short.fa")):
@@ -266,7 +282,7 @@ def test_nothing_to_align(index):
     ("arguments", "message"),
     [
         ({"mode": "some"}, "'some' is not one of"),
-        ({"method": "tiles"}, "'tiles' is not one of 'tile', 'wavefront'"),
+        ({"method": "tiles"}, "'tiles' is not one of 'tile', 'auto', 'wavefront'"),
         ({"strands": "one"}, "'one' is not one of"),
         ({"backend": "gpu"}, "'gpu' is not one of"),
         ({"min_length": 0}, "min_length: 0 is not positive"),
