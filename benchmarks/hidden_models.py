@@ -21,14 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from measure import provenance
 
+from mummergpu.api.hidden_markov_model import HiddenMarkovModel
 from mummergpu.hmm.language.chain import Chain
 from mummergpu.hmm.language.evaluation import CompiledModel, evaluate
 from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.processor_text import Kept, ProgramKind, program_text
 from mummergpu.hmm.language.program import Algorithm, Attribute
+from mummergpu.hmm.language.training import fit_model
 from mummergpu.runtime.compiled import llvm_text
 from mummergpu.version import __version__
 
@@ -154,6 +157,48 @@ def casino_rows(rounds: int) -> list[dict[str, Any]]:
     return rows
 
 
+def training_rows(rounds: int) -> list[dict[str, Any]]:
+    """Measure iterations of Baum-Welch, beside both implementations of hmmlearn."""
+    choice = np.random.default_rng(11)
+    rows = []
+    for states, symbols in ((2, 6), (4, 4), (8, 20)):
+        chances = [choice.dirichlet(np.ones(size), states) for size in (states, symbols)]
+        block = random_block(symbols, 2000, 300)
+        model = HiddenMarkovModel(map(str, range(states)), *chances)
+        works: dict[str, Callable[[], Any]] = {
+            "mummergpu": lambda m=model, b=block: fit_model(m._compiled, b, 5, -np.inf),
+            **hmmlearn_training(chances, block),
+        }
+        seconds = in_turns(works, rounds)
+        rows.append(
+            {"work": "training, 5 iterations", "states": states, "symbols": symbols}
+            | {"sequences": 2000, "length": 300, "user_s": seconds}
+        )
+    return rows
+
+
+def hmmlearn_training(
+    chances: list[npt.NDArray[np.float64]], block: SymbolBlock
+) -> dict[str, Callable[[], Any]]:
+    """Return training by hmmlearn from the same model."""
+    try:
+        from hmmlearn.hmm import CategoricalHMM
+    except ImportError:
+        return {}
+    given, lengths = block.codes.reshape(-1, 1).astype(np.int64), block.lengths.tolist()
+    steps, emissions = chances
+
+    def fit(implementation: str) -> None:
+        model = CategoricalHMM(
+            len(steps), n_iter=5, tol=-np.inf, init_params="", implementation=implementation
+        )
+        model.startprob_ = np.full(len(steps), 1 / len(steps))
+        model.transmat_, model.emissionprob_ = steps, emissions
+        model.fit(given, lengths)
+
+    return {f"hmmlearn, {name}": lambda n=name: fit(n) for name in ("log", "scaling")}
+
+
 def islands_rows(rounds: int) -> list[dict[str, Any]]:
     model = CompiledModel(parse_program(islands_text()).models["islands"])
     block = random_block(4, 1, 2_000_000)
@@ -274,12 +319,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--works", nargs="*", help="some of casino, islands, scales, profile, compiling"
+        "--works", nargs="*", help="some of casino, training, islands, scales, profile, compiling"
     )
     parser.add_argument("--profiles", type=int, nargs="*", default=[5000, 13_355, 25_000])
     given = parser.parse_args()
     works: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "casino": lambda: casino_rows(given.rounds),
+        "training": lambda: training_rows(min(3, given.rounds)),
         "islands": lambda: islands_rows(given.rounds),
         "scales": lambda: scale_rows(given.rounds),
         "profile": lambda: profile_rows(min(2, given.rounds), given.profiles),

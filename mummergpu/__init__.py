@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mummergpu.api.alignments import Alignment as Alignment
     from mummergpu.api.alignments import Alignments as Alignments
     from mummergpu.api.hidden_markov_model import BestPath as BestPath
+    from mummergpu.api.hidden_markov_model import FittedModel as FittedModel
     from mummergpu.api.hidden_markov_model import HiddenMarkovModel as HiddenMarkovModel
     from mummergpu.api.index import Index as Index
     from mummergpu.api.map_run import map as map
@@ -50,6 +51,7 @@ __all__ = [
     "BestPath",
     "DeviceArray",
     "DeviceMatches",
+    "FittedModel",
     "GenomeAlignment",
     "HiddenMarkovModel",
     "Hit",
@@ -80,6 +82,7 @@ _PLACES = {
     "DeviceArray": "mummergpu.cuda.device_array",
     "DeviceMatches": "mummergpu.api.matches",
     "GenomeAlignment": "mummergpu.api.aligned_genomes",
+    "FittedModel": "mummergpu.api.hidden_markov_model",
     "HiddenMarkovModel": "mummergpu.api.hidden_markov_model",
     "Hit": "mummergpu.api.profile_hits",
     "Hits": "mummergpu.api.profile_hits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +42,21 @@ class BestPath(NamedTuple):
 
     score: float
     states: Int64Array
+
+
+class FittedModel(NamedTuple):
+    """A model that has been trained.
+
+    Attributes
+    ----------
+    model : HiddenMarkovModel
+        The model after the last iteration.
+    scores : ndarray of float64, shape (n_iterations,)
+        The natural logarithm of the probability of all sequences before each iteration.
+    """
+
+    model: HiddenMarkovModel
+    scores: Float64Array
 
 
 class HiddenMarkovModel:
@@ -284,6 +300,119 @@ class HiddenMarkovModel:
         assert found.tables is not None
         tables = [self._columns(table) for table in found.tables]
         return tables[0] if is_one else tables
+
+    def fit(
+        self,
+        sequences: SymbolSequence | Iterable[SymbolSequence],
+        *,
+        iterations: int = 10,
+        tolerance: float = 0.01,
+    ) -> FittedModel:
+        """Train the model by Baum-Welch: raise the probability of all sequences together.
+
+        Each iteration sets every probability to the expected share of its transition or symbol
+        (Cartey's paper, section 2.2.3). The result is a new model with the same states. States
+        that share an emission in a program share the new one, too. A probability of 0 stays 0, and
+        a state that no path visits stays as it is.
+
+        Parameters
+        ----------
+        sequences : str, bytes, array of int, or an iterable of these
+            As for `viterbi`.
+        iterations : int
+            The largest number of iterations.
+        tolerance : float
+            The last iteration is the first that raises the score by less than this (in nats).
+
+        Raises
+        ------
+        OptionError
+            If the model cannot emit a sequence, there is none, an argument is out of range, or the
+            transitions or emissions of the model are no probabilities: those of a state sum to
+            more than 1, as in a model of `from_profile`.
+        """
+        from mummergpu.hmm.language.training import fit_model
+
+        if not isinstance(iterations, int | np.integer) or iterations < 1:
+            raise OptionError("iterations", f"{iterations!r} is no number of iterations, from 1 on")
+        if not isinstance(tolerance, int | float | np.number) or not np.isfinite(tolerance):
+            raise OptionError("tolerance", f"{tolerance!r} is no finite number")
+        for row in self._compiled.model.row_sums():
+            if row.is_refused:
+                raise OptionError("fit", f"{row}, which is more than 1")
+        block, _ = self._block(sequences)
+        if block.offsets.size == 1:
+            raise OptionError("sequences", "no sequence to fit")
+        found = fit_model(self._compiled, block, int(iterations), float(tolerance))
+        model = self._of_model(found.model, "<fit>")
+        model._names, model._alphabet = self._names, self._alphabet
+        return FittedModel(model, np.array(found.scores))
+
+    @property
+    def start(self) -> Float64Array:
+        """The probabilities of the first state, shape (n_states,)."""
+        return self._arrays[0, :-1]
+
+    @property
+    def transitions(self) -> Float64Array:
+        """The probabilities of transitions, shape (n_states, n_states)."""
+        return self._arrays[1:, :-1]
+
+    @property
+    def end(self) -> Float64Array | None:
+        """The probabilities of ending after each state, shape (n_states,); None: in any state."""
+        return self._arrays[1:, -1] if self._compiled.model.end is not None else None
+
+    @property
+    def emissions(self) -> Float64Array:
+        """The probabilities of symbols in each state, shape (n_states, n_symbols)."""
+        emissions = self._compiled.model.emissions
+        return np.array([emissions[str(state.emission)] for state in self._emitting])
+
+    @cached_property
+    def _emitting(self) -> list[State]:
+        """The states that emit; `ModelError` if others than the start and the end do not."""
+        model = self._compiled.model
+        found = [state for state in model.states if state.emission is not None]
+        silent = len(model.states) - len(found) - 1 - (model.end is not None)
+        if silent or any(step.emission is not None for step in model.transitions):
+            message = f"'{model.name}' has silent states or transitions that emit: no arrays have"
+            raise ModelError(f"{message} them, but the text of `to_program`", "<model>")
+        return found
+
+    @cached_property
+    def _arrays(self) -> Float64Array:
+        """The start and the states in rows, the states and the end in columns."""
+        model, count = self._compiled.model, len(self._emitting)
+        places = {state.name: number for number, state in enumerate(self._emitting)}
+        found = np.zeros((count + 1, count + 1))
+        for step in model.transitions:
+            row = 1 + places.get(step.source, -1)
+            found[row, places.get(step.target, count)] += step.probability
+        return found
+
+    def to_program(self, name: str | None = None) -> str:
+        """Return the model as text in the language of ``mummergpu hmm``, without a ``main``.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of the model; by default, the one in the text that it came from.
+
+        Raises
+        ------
+        ModelError
+            If a state has a name that the language has not, or the symbols are only numbers.
+        """
+        from mummergpu.hmm.language.writer import program_text
+
+        model = self._compiled.model
+        if not self._alphabet:
+            raise ModelError("a program needs an alphabet, and the model has none", model.name)
+        if self._names != self._compiled.state_names:
+            own = {name: self._names[int(name)] for name in self._compiled.state_names}
+            model = model.with_names(own)
+        return program_text(replace(model, name=name or model.name))
 
     def _scores(
         self, sequences: SymbolSequence | Iterable[SymbolSequence], algorithm: Algorithm

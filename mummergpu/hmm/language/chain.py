@@ -17,7 +17,7 @@ import numpy as np
 from mummergpu.errors import ModelError
 from mummergpu.hmm.language.program import Model
 from mummergpu.hmm.language.recurrence import Shape
-from mummergpu.runtime.arrays import Float64Array
+from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 
 Way = tuple[str, ...]
 """The silent states that a transition passes, in order."""
@@ -74,6 +74,8 @@ class Chain:
     starts: tuple[Way, ...] = ()
     ends: tuple[Way, ...] = ()
     empty_way: Way = ()  # Those of a path without a symbol
+    places: tuple[int, ...] = ()  # The place of each node in `WholeGraph`
+    emission_names: tuple[str, ...] = ()  # (n_emissions,): as the model has them
 
     def reversed(self) -> Chain:
         """Return the chain that emits the same sequences backwards."""
@@ -205,7 +207,7 @@ def chain_of(model: Model, semiring: Semiring = SUMS, path: str = "<model>") -> 
 
     `ModelError` is raised if silent states have an endless loop, or if no state emits.
     """
-    graph = _graph_of(model, semiring, path)
+    graph, _, _ = _graph_of(model, semiring, path)
     silent = graph.eliminate_silent()
     emitting = [one for one in graph.out if one >= 0 and graph.emissions[one] is not None]
     if not emitting:
@@ -243,14 +245,49 @@ def chain_of(model: Model, semiring: Semiring = SUMS, path: str = "<model>") -> 
         tuple(edge.way for edge in first),
         tuple(edge.way for edge in last),
         empty.way,
+        tuple(order),
+        tuple(names),
     )
+
+
+class WholeGraph(NamedTuple):
+    """A model with all its silent states; the two last places are the start and the end."""
+
+    # (n, n): the weights of the steps from the place of a row to that of a column.
+    weights: Float64Array
+    is_silent: BoolArray  # (n,)
+    # (n_transitions, 2): the places that each transition of the model leads from and to.
+    transitions: Int64Array
+
+
+def whole_graph(model: Model) -> WholeGraph:
+    """Return the graph of a model."""
+    graph, nodes, inward = _graph_of(model, SUMS, "<model>")
+    count = len(graph.names) + 2
+    # Python counts `_START` and `_END` from the end.
+    weights = np.zeros((count, count))
+    for source, edges in graph.out.items():
+        for target, edge in edges.items():
+            weights[source, target] = edge.weight
+    is_silent = np.array([*(one is None for one in graph.emissions), False, False])
+    places = [
+        (
+            nodes[step.source],
+            nodes[step.target] if step.emission is None else inward[step.target, step.emission],
+        )
+        for step in model.transitions
+    ]
+    return WholeGraph(weights, is_silent, np.array(places, dtype=np.int64).reshape(-1, 2))
 
 
 def _numbers(values: Iterable[float]) -> Float64Array:
     return np.array(list(values), dtype=np.float64)
 
 
-def _graph_of(model: Model, semiring: Semiring, path: str) -> _Graph:
+def _graph_of(
+    model: Model, semiring: Semiring, path: str
+) -> tuple[_Graph, dict[str, int], dict[tuple[str, str], int]]:
+    """Return a graph, the node of each state, and those that emit on the way into states."""
     graph = _Graph(semiring, path)
     entered: dict[str, list[str]] = {}
     for step in model.transitions:
@@ -281,7 +318,7 @@ def _graph_of(model: Model, semiring: Semiring, path: str) -> _Graph:
         for node in list(graph.out):
             if node >= 0 and graph.emissions[node] is not None:
                 graph.connect(node, _END, Edge(1.0, ()))
-    return graph
+    return graph, nodes, inward
 
 
 def _ways_from_start(graph: _Graph, silent: list[int]) -> dict[int, Edge]:

@@ -34,6 +34,7 @@ from mummergpu.hmm.language.processor import (
 )
 from mummergpu.hmm.language.processor_text import LANES, Kept, ProgramKind
 from mummergpu.hmm.language.program import Algorithm, Attribute, Model
+from mummergpu.hmm.language.tables import Numbers
 from mummergpu.hmm.language.traces import (
     LanePlaces,
     NodeVisits,
@@ -141,7 +142,7 @@ def evaluate(
     is_table = Attribute.TABLE in wanted and algorithm is not Algorithm.POSTERIOR
     is_supported = device is not None and work.is_scaled and device.supports(model.chain.shape)
     if device is None or not is_supported or is_table:
-        _compute_all(work, None, at_once, work.longest, map_parts)
+        compute_all(work, None, at_once, work.longest, map_parts)
         return work.finish()
     work.device = device
     device_at_once = device.symbols_at_once(block, work.device_bytes)
@@ -149,15 +150,15 @@ def evaluate(
     longest = np.iinfo(np.int64).max if whole else DEVICE_LONG_SYMBOLS
     if block.lengths.min(initial=0) <= longest:
         work.placed = device.place(block)
-    _compute_all(work, None, device_at_once, longest, map)
+    compute_all(work, None, device_at_once, longest, map)
     work.device = work.placed = None
     remaining = np.concatenate([np.empty(0, dtype=np.int64), *work.remaining])
     device.fallback_count += remaining.size
-    _compute_all(work, remaining, at_once, work.longest, map_parts)
+    compute_all(work, remaining, at_once, work.longest, map_parts)
     return work.finish()
 
 
-def _compute_all(
+def compute_all(
     work: _Work, numbers: Int64Array | None, at_once: int, longest: int, map_parts: MapParts
 ) -> None:
     """Compute some sequences of a block, or all of them; those of more than `longest` by pieces."""
@@ -327,17 +328,17 @@ class _Sums(_Work):
             self.leave(part)
             return
         if self.is_scaled:
-            part = self._computed(part, False)
+            part = self.computed(part, False)
         if part.size:
-            self._computed(part, True)
+            self.computed(part, True)
 
-    def _programs(self, backwards: bool, exact: bool) -> ChainPrograms:
+    def programs(self, backwards: bool, exact: bool) -> ChainPrograms:
         programs = self.model.backward if backwards else self.model.forward
         return programs.exact if exact else programs
 
-    def _computed(self, part: Int64Array, exact: bool) -> Int64Array:
+    def computed(self, part: Int64Array, exact: bool) -> Int64Array:
         """Compute a part; return those of its sequences that have no common scale."""
-        programs = self._programs(self.backwards, exact)
+        programs = self.programs(self.backwards, exact)
         lanes = self.lay_out(part, programs, self.backwards)
         computed = programs.compute(ProgramKind(True, self._kept), lanes.rows, lanes.segments)
         scores = sum_scores(programs, final_columns(lanes, computed.slots))
@@ -365,7 +366,7 @@ class _Sums(_Work):
             # From both ends the sums are the same.
             sequence = self.model.coded.sequence(codes, True, map_pieces, self.make_long)
         else:
-            programs = self._programs(self.backwards, exact)
+            programs = self.programs(self.backwards, exact)
             codes = np.ascontiguousarray(codes[::-1]) if self.backwards else codes
             sequence = self.make_long(programs, codes, True, map_pieces)
         self.scores[number], _ = sequence.score()
@@ -493,7 +494,7 @@ class _Viterbi(_Work):
         return joined_runs([*self._paths, *paths], lengths.size)
 
 
-class _Posterior(_Sums):
+class Posteriors(_Sums):
     """The probability of each state at each symbol, of all paths."""
 
     has_both_ends = True
@@ -517,10 +518,12 @@ class _Posterior(_Sums):
 
     @property
     def is_cut_on_device(self) -> bool:
+        """Whether a device computes long sequences in pieces."""
         return self._is_score
 
     @property
     def device_bytes(self) -> int:
+        """About the bytes of device memory that each symbol needs."""
         return 1 if self._is_score else 16 * self.model.chain.shape.emitting + 16
 
     @cached_property
@@ -531,6 +534,7 @@ class _Posterior(_Sums):
         return self.model.visits.node_visits[firsts]
 
     def compute(self, part: Int64Array) -> None:
+        """Compute some sequences, none of them empty."""
         if self._is_score or self.device is None or self.placed is None:
             super().compute(part)
             return
@@ -553,9 +557,10 @@ class _Posterior(_Sums):
             assert runs is not None
             self._paths.append(some_runs((part, runs), ~np.isnan(self.scores[part])))
 
-    def _computed(self, part: Int64Array, exact: bool) -> Int64Array:
+    def computed(self, part: Int64Array, exact: bool) -> Int64Array:
+        """Compute a part; return those of its sequences that have no common scale."""
         if self._is_score:
-            return super()._computed(part, exact)
+            return super().computed(part, exact)
         offsets = offsets_of_counts(self.block.lengths[part])
         rows = self._both_ends(part, offsets, exact)
         is_lost = np.logical_or.reduceat(np.isnan(rows[:, 0]), offsets[:-1])
@@ -569,11 +574,11 @@ class _Posterior(_Sums):
             return False
         if self._is_score:
             return True
-        both = self._programs(False, exact), self._programs(True, exact)
+        both = self.programs(False, exact), self.programs(True, exact)
         posteriors = LongPosteriors(both, self.codes_of(number), map_pieces)
-        return self._take_pieces(number, posteriors, map_pieces)
+        return self.take_pieces(number, posteriors, map_pieces)
 
-    def _take_pieces(self, number: int, posteriors: LongPosteriors, map_pieces: MapPieces) -> bool:
+    def take_pieces(self, number: int, posteriors: LongPosteriors, map_pieces: MapPieces) -> bool:
         """Take the posteriors of a sequence; return whether it has a common scale."""
 
         def of_group(group: list[int]) -> tuple[Runs | None, Float64Array | None, bool]:
@@ -598,18 +603,24 @@ class _Posterior(_Sums):
 
     def _both_ends(self, part: Int64Array, offsets: Int64Array, exact: bool) -> Float64Array:
         """Return the probabilities of the states of each symbol."""
-        ahead, back = self._programs(False, exact), self._programs(True, exact)
+        lanes, columns = self.columns_of(part, exact)
+        ahead = self.programs(False, exact)
+        found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
+        write_posteriors(ahead, lanes.first_rows, offsets, columns, self.model.node_states, found)
+        return found
+
+    def columns_of(self, part: Int64Array, exact: bool) -> tuple[Lanes, tuple[Numbers, Numbers]]:
+        """Return the columns of both ends, those from the end in the other order; take scores."""
+        ahead, back = self.programs(False, exact), self.programs(True, exact)
         lanes, reversed_lanes = self.lay_out(part, ahead), self.lay_out(part, back, True)
         kinds = ProgramKind(True, Kept.COLUMN), ProgramKind(True, Kept.BEFORE)
         forward = ahead.compute(kinds[0], lanes.rows, lanes.segments)
         backward = back.compute(kinds[1], reversed_lanes.rows, reversed_lanes.segments)
         self.scores[part] = sum_scores(ahead, final_columns(lanes, forward.slots))
-        found = np.zeros((int(offsets[-1]), len(self.model.state_names)))
-        columns = (forward.columns, backward.columns)
-        write_posteriors(ahead, lanes.first_rows, offsets, columns, self.model.node_states, found)
-        return found
+        return lanes, (forward.columns, backward.columns)
 
     def finish(self) -> Evaluation:
+        """Return the results."""
         runs = None
         if Attribute.TRACEBACK in self.wanted:
             possible = [some_runs(one, np.isfinite(self.scores[one[0]])) for one in self._paths]
@@ -621,5 +632,5 @@ _WORK: Final[dict[Algorithm, type[_Work]]] = {
     Algorithm.VITERBI: _Viterbi,
     Algorithm.FORWARD: _Sums,
     Algorithm.BACKWARD: _Backward,
-    Algorithm.POSTERIOR: _Posterior,
+    Algorithm.POSTERIOR: Posteriors,
 }

@@ -140,7 +140,7 @@ class LongSequence:
         is_joined = self._places.max() < _MAX_STATES and not self._programs.is_exact
         return self._joined() if is_joined else self._passed()
 
-    def _slots_before(self, numbers: Sequence[int]) -> Numbers:
+    def values_before(self, numbers: Sequence[int]) -> Numbers:
         """Return slots with the values before some pieces, none of them the first."""
         before = np.array(numbers) - 1
         values, totals = (one[before] for one in self._borders)
@@ -233,7 +233,7 @@ class LongSequence:
         rows = self._rows(pieces)
         if pieces[0].begin > 0:
             first = pieces[0].begin // self.piece_symbols
-            before = self._slots_before(range(first, first + len(pieces)))
+            before = self.values_before(range(first, first + len(pieces)))
         computed = self._run(kind, rows, before)
         # Exponents of single values are never so large.
         self.is_lost |= bool((computed.slots[0, -1, : len(pieces)] > LOST // 2).any())

@@ -50,7 +50,7 @@ class _OneEnd(LongSequence):
     def columns(self, numbers: list[int], kept: Kept) -> Numbers:
         """Return the kept columns of pieces of one size, a lane each; the first comes alone."""
         rows = self._rows([self._pieces[number] for number in numbers])
-        before = self._slots_before(numbers) if numbers[0] > 0 else None
+        before = self.values_before(numbers) if numbers[0] > 0 else None
         return self._run(ProgramKind(True, kept), rows, before).columns
 
 
@@ -63,14 +63,14 @@ class LongPosteriors:
     def __init__(
         self, both: tuple[ChainPrograms, ChainPrograms], codes: ByteArray, map_pieces: MapPieces
     ) -> None:
-        self._programs = both[0]
+        self.programs = both[0]
         size = max(1, PIECE_VALUES // both[0].values_of_column)
-        self._pieces = pieces_of(codes.size, size)
+        self.pieces = pieces_of(codes.size, size)
         # From the end on the same pieces, so that the first of them may be shorter.
         reversed_pieces = [
-            Piece(codes.size - one.end, codes.size - one.begin) for one in self._pieces
+            Piece(codes.size - one.end, codes.size - one.begin) for one in self.pieces
         ]
-        self._ahead = _OneEnd(both[0], codes, map_pieces, self._pieces)
+        self._ahead = _OneEnd(both[0], codes, map_pieces, self.pieces)
         backwards = np.ascontiguousarray(codes[::-1])
         self._back = _OneEnd(both[1], backwards, map_pieces, reversed_pieces[::-1])
 
@@ -79,23 +79,29 @@ class LongPosteriors:
 
         The first and the last stand alone: from one end, each begins with a start.
         """
-        count = len(self._pieces)
+        count = len(self.pieces)
         middle = list(range(1, count - 1))
         groups = [middle[at : at + LANES] for at in range(0, len(middle), LANES)]
         return [[0], *groups, *([[count - 1]] if count > 1 else [])]
 
     def of_group(self, numbers: list[int], states: Int64Array) -> Float64Array:
         """Return the probabilities of the states of each symbol; `states` are those of nodes."""
-        first, last = self._pieces[numbers[0]], self._pieces[numbers[-1]]
-        offsets = np.array([self._pieces[one].begin for one in numbers] + [last.end]) - first.begin
-        forward = self._ahead.columns(numbers, Kept.COLUMN)
-        opposite = [len(self._pieces) - 1 - number for number in numbers]
-        backward = self._back.columns(opposite, Kept.BEFORE)
+        first, last = self.pieces[numbers[0]], self.pieces[numbers[-1]]
+        offsets = np.array([self.pieces[one].begin for one in numbers] + [last.end]) - first.begin
         found = np.zeros((int(offsets[-1]), int(states.max()) + 1))
         first_rows = np.zeros(len(numbers), dtype=np.int64)
-        both = forward, backward
-        write_posteriors(self._programs, first_rows, offsets, both, states, found)
+        both = self.columns_of(numbers)
+        write_posteriors(self.programs, first_rows, offsets, both, states, found)
         return found
+
+    def columns_of(self, numbers: list[int]) -> tuple[Numbers, Numbers]:
+        """Return the columns of a group from both ends, those from the end in the other order."""
+        opposite = [len(self.pieces) - 1 - number for number in numbers]
+        return self._ahead.columns(numbers, Kept.COLUMN), self._back.columns(opposite, Kept.BEFORE)
+
+    def before(self, numbers: list[int]) -> Numbers:
+        """Return the values before the pieces of a group, without the first piece."""
+        return self._ahead.values_before(numbers)
 
 
 def write_posteriors(

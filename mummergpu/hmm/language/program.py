@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field, replace
 from enum import Enum
 from typing import Final, NamedTuple
@@ -106,6 +107,42 @@ class Model:
             name: (*row, sum(row[code] for code in chosen)) for name, row in self.emissions.items()
         }
         return replace(self, alphabet=(*self.alphabet, letter), emissions=emissions)
+
+    def with_names(self, names: dict[str, str]) -> Model:
+        """Return the model with other names of states that emit, and of their emissions.
+
+        The start and the end get new names where they would have one of these.
+        """
+        taken = set(names.values())
+
+        def free(name: str) -> str:
+            return free(f"{name}_") if name in taken else name
+
+        ends = {one: free(one) for one in (self.start, self.end) if one is not None}
+        full = {**names, **ends}
+        return replace(
+            self,
+            states=tuple(
+                State(full[one.name], one.emission and names[one.emission]) for one in self.states
+            ),
+            start=full[self.start],
+            end=self.end and full[self.end],
+            emissions={names[name]: row for name, row in self.emissions.items()},
+            transitions=tuple(
+                step._replace(source=full[step.source], target=full[step.target])
+                for step in self.transitions
+            ),
+        )
+
+    def row_sums(self) -> Iterator[RowSum]:
+        """Yield the sums of all emissions, and of the transitions of each state."""
+        for name, row in self.emissions.items():
+            yield RowSum(f"probabilities of {name}", sum(row))
+        totals: dict[str, float] = {}
+        for step in self.transitions:
+            totals[step.source] = totals.get(step.source, 0.0) + step.probability
+        for source, total in totals.items():
+            yield RowSum(f"transitions of {source}", total)
 
 
 class Printed(NamedTuple):

@@ -18,7 +18,7 @@ from mummergpu.hmm.language.processor_text import (
 )
 from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.runtime.arrays import Float64Array, Int64Array
-from mummergpu.runtime.jit import jit
+from mummergpu.runtime.jit import inline, jit
 
 Numbers = npt.NDArray[Any]
 """float64, or int64 for best paths."""
@@ -154,17 +154,12 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
         return 0
     numbers = _Factors.of(chain)
     falls, sums = np.zeros((2, chain.shape.nodes)), np.ones((2, chain.shape.nodes))
-    for chunk in range(LONGEST_CHUNK):
-        _add_column(ShapeArrays.of(chain.shape), numbers, chunk % 2, falls, sums)
-        max_log = math.log(sums[1 - chunk % 2].max())
-        if falls[1 - chunk % 2].max() + max_log > room:
-            break
-    else:
-        return LONGEST_CHUNK
+    chunk = _columns_within(ShapeArrays.of(chain.shape), numbers, room, falls, sums)
     if chunk > 0:
         return chunk
     # In a line of silent states the first one that is too small follows one that is not. As each of
     # them is looked at after each column, that one is seen, also if those after it become 0.
+    max_log = math.log(sums[1].max())
     return int(2 * (numbers.falls.max() + numbers.emitted_falls.max()) + max_log <= room)
 
 
@@ -192,6 +187,22 @@ class _Factors(NamedTuple):
 
 
 @jit
+def _columns_within(
+    shape: ShapeArrays, factors: _Factors, room: float, falls: Float64Array, sums: Float64Array
+) -> int:
+    """Return the number of columns, up to the longest chunk, in which products fall within room."""
+    for column in range(LONGEST_CHUNK):
+        _add_column(shape, factors, column % 2, falls, sums)
+        current, fall, total = 1 - column % 2, 0.0, 0.0
+        for node in range(falls.shape[1]):
+            fall = max(fall, falls[current, node])
+            total = max(total, sums[current, node])
+        if fall + math.log(total) > room:
+            return column
+    return LONGEST_CHUNK
+
+
+@inline
 def _add_column(
     shape: ShapeArrays, factors: _Factors, before: int, falls: Float64Array, sums: Float64Array
 ) -> None:

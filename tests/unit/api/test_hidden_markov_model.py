@@ -129,3 +129,113 @@ def test_symbols_that_there_are_not(sequence):
         casino(alphabet="123456").forward(sequence)
     with pytest.raises(OptionError, match="the model has no alphabet"):
         casino().forward("1")
+
+
+LENGTHS = (40, 1, 25, 25, 60)
+START = [0.6, 0.4]
+
+HMMLEARN_SCORES = [
+    -248.7445343354,
+    -240.4371351214,
+    -239.7773797812,
+    -239.4041660117,
+    -239.0520428873,
+    -238.645835951,
+    -238.1749986242,
+    -237.6907499703,
+]
+"""Of hmmlearn 0.3.3, `CategoricalHMM(2, n_iter=8, tol=0, init_params="")`: `monitor_.history`."""
+
+HMMLEARN_TRANSITIONS = [[0.8348779157, 0.1651220843], [0.0711479507, 0.9288520493]]
+HMMLEARN_EMISSION = [
+    0.1562122824,
+    0.0692916278,
+    0.0912610686,
+    0.0714196745,
+    0.1187437563,
+    0.4930715904,
+]
+
+
+def throws():
+    """Sequences that do not change with the version of numpy."""
+    state, codes = 1, []
+    for _ in range(sum(LENGTHS)):
+        state = state * 48_271 % 2_147_483_647
+        codes.append(min(state // 1000 % 9, 5))
+    return [codes[sum(LENGTHS[:one]) : sum(LENGTHS[: one + 1])] for one in range(len(LENGTHS))]
+
+
+def test_training_has_the_likelihoods_of_hmmlearn():
+    fit = casino(start=START).fit(throws(), iterations=8, tolerance=0)
+    np.testing.assert_allclose(fit.scores, HMMLEARN_SCORES, atol=1e-6)
+    np.testing.assert_allclose(fit.model.transitions, HMMLEARN_TRANSITIONS, atol=1e-9)
+    np.testing.assert_allclose(fit.model.emissions[1], HMMLEARN_EMISSION, atol=1e-9)
+    assert fit.model.start.sum() == pytest.approx(1) and fit.model.end is None
+
+
+def test_training_ends_where_it_gains_little():
+    model = casino(start=START)
+    all_scores = model.fit(throws(), iterations=8, tolerance=0).scores
+    gains = np.diff(all_scores)
+    assert (gains > 0).all()
+    few = model.fit(throws(), iterations=8, tolerance=float(gains[2] * 1.01))
+    np.testing.assert_array_equal(few.scores, all_scores[:4])
+    again = few.model.fit(throws(), iterations=1)
+    np.testing.assert_allclose(again.scores, all_scores[4:5], rtol=1e-12)
+
+
+def test_a_trained_model_is_a_program():
+    model = casino(start=START, end=[0.0, 0.0], alphabet="123456")
+    fit = casino(start=START, alphabet="123456").fit(throws()).model
+    for one in (model, fit):
+        text = one.to_program("casino")
+        again = mummergpu.HiddenMarkovModel.parse(text, "casino")
+        assert again.states == ["fair", "loaded"] and again.to_program() == text
+        np.testing.assert_array_equal(again.transitions, one.transitions)
+        np.testing.assert_array_equal(again.emissions, one.emissions)
+        np.testing.assert_array_equal(again.start, one.start)
+        assert again.forward("316") == one.forward("316")
+    start = mummergpu.HiddenMarkovModel(["start", "end"], STEPS, CHANCES, alphabet="12345,")
+    again = mummergpu.HiddenMarkovModel.parse(start.to_program())
+    assert again.states == ["start", "end"] and again.forward("31,") == start.forward("31,")
+
+
+def test_models_that_no_program_or_no_array_has():
+    with pytest.raises(mummergpu.MummergpuError, match="needs an alphabet"):
+        casino().to_program()
+    named = mummergpu.HiddenMarkovModel(["a b", "c"], STEPS, CHANCES, alphabet="123456")
+    with pytest.raises(mummergpu.MummergpuError, match="'a b' is no name in the language"):
+        named.to_program()
+    silent = mummergpu.HiddenMarkovModel.parse(
+        "hmm m { alphabet [A]; startstate s; state a emits x; state q; emission x = [1];"
+        " s -> q 1; q -> a 1; a -> a 1; }"
+    )
+    for name in ("start", "transitions", "emissions"):
+        with pytest.raises(mummergpu.MummergpuError, match="has silent states"):
+            getattr(silent, name)
+    assert mummergpu.HiddenMarkovModel.parse(silent.to_program()).fit("AA").scores[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"iterations": 0}, "iterations: 0 is no number of iterations"),
+        ({"iterations": 2.5}, "iterations: 2.5 is no number of iterations"),
+        ({"tolerance": float("nan")}, "tolerance: nan is no finite number"),
+        ({"sequences": []}, "sequences: no sequence to fit"),
+        ({"sequences": ["12", "6"]}, "sequences: sequence 1 is impossible in the model"),
+        ({"sequences": ["7"]}, "sequences: a symbol that is not in the alphabet"),
+    ],
+)
+def test_training_that_cannot_be(given, message):
+    model = mummergpu.HiddenMarkovModel(["a"], [[1]], [[0.2] * 5 + [0]], alphabet="123456")
+    with pytest.raises(OptionError, match=message):
+        model.fit(**{"sequences": ["12"], **given})
+
+
+def test_a_model_of_more_than_probabilities_is_not_trained():
+    model = mummergpu.HiddenMarkovModel(["a"], [[1]], [[1]], alphabet="A")
+    model._compiled.model.emissions["0"] = (1.5,)
+    with pytest.raises(OptionError, match=r"fit: .* of 0 sum to 1\.5, which is more"):
+        model.fit("A")
