@@ -107,6 +107,7 @@ def run(options: ModelRunOptions, context: RunContext) -> None:
             job.use(_open_device(options.device, options.double, context, stack))
         texts = [(one.text, one.attribute) for one in program.printed]
         sink = open_value_sink(options.format, writer_of(output, context.stats), texts)
+        stack.callback(sink.close)
         files = SymbolFiles(options.sequences, code_table(job.alphabet))
         if options.output == STANDARD_OUTPUT and files.bytes_total is not None:
             # Lines on standard output cannot be taken back: wrong symbols are reported first.
@@ -163,7 +164,10 @@ class _Job:
     def __init__(self, program: Program, options: ModelRunOptions, context: RunContext) -> None:
         path = options.program
         if not program.printed:
-            raise ModelError("the program prints nothing: it has no 'print' in a 'main'", path)
+            message = "the program prints nothing: it has no 'print' in a 'main'"
+            if not program.calls:
+                raise ModelError(message, path)
+            context.warn(f"{path}: {message}")
         self._printed = program.printed
         self._context = context
         self._null = options.null
@@ -173,10 +177,13 @@ class _Job:
         self._wanted: dict[_Task, set[Attribute]] = {}
         for one in program.printed:
             self._wanted.setdefault(_Task(one.model, one.algorithm), set()).add(one.attribute)
+        for call in program.calls:
+            self._wanted.setdefault(_Task(*call), {Attribute.SCORE})
         if options.null is not None:
             task = _Task(options.null, Algorithm.FORWARD)
             self._wanted.setdefault(task, set()).add(Attribute.SCORE)
         names = dict.fromkeys(task.model for task in self._wanted)
+        self._first = next(iter(names))
         for name in names:
             for row, line in program.models[name].unusual_sums:
                 write = context.warn if row.total > 1 else context.notice
@@ -187,7 +194,7 @@ class _Job:
                 name: _with_any_letter(model, letter, symbols) for name, model in models.items()
             }
         self._models = {name: CompiledModel(model, path) for name, model in models.items()}
-        self.alphabet = self._models[program.printed[0].model].model.alphabet
+        self.alphabet = self._models[self._first].model.alphabet
         self._codes = {name: self._codes_of(name, path) for name in names}
 
     def use(self, device: DeviceChains) -> None:
@@ -207,8 +214,7 @@ class _Job:
         """Return the model's code of each code in the files."""
         symbols = self._models[name].model.alphabet
         if set(symbols) != set(self.alphabet):
-            first = self._printed[0].model
-            raise ModelError(f"the alphabets of '{first}' and '{name}' differ", path)
+            raise ModelError(f"the alphabets of '{self._first}' and '{name}' differ", path)
         return np.array([symbols.index(symbol) for symbol in self.alphabet], dtype=np.int64)
 
     def printed(self, records: Records, names: list[str]) -> PrintedBlock:
@@ -226,8 +232,8 @@ class _Job:
                     scores = np.where(np.isneginf(scores), scores, scores - null)
             columns.append(
                 PrintedColumn(
-                    *(one.text, one.attribute, evaluation, scores),
-                    *(model.visits, model.state_names),
+                    *(one.text, one.algorithm, one.attribute, evaluation, scores),
+                    *(model.visits, model.state_names, (model.model.start, model.model.end)),
                 )
             )
         return PrintedBlock(names, columns)

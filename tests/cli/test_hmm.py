@@ -14,6 +14,7 @@ from mummergpu.cli.main import main
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.input.blocks.symbols import SymbolFiles
 from mummergpu.input.records import parallel_records
+from mummergpu.output import model_values
 
 CASINO = """hmm casino {
   alphabet [1, 2, 3, 4, 5, 6];
@@ -53,8 +54,71 @@ def test_the_table_has_a_line_for_each_sequence(tmp_path, capfd):
     score = 5 * math.log(1 / 6) + 4 * math.log(0.95) + math.log(0.05 * 0.5)
     score += 20 * math.log(0.97999 * 0.5) + math.log(0.00001)
     assert float(found[2][1]) == pytest.approx(score, rel=1e-9)
-    fair, loaded = found[0][3].split(";")
-    assert fair.startswith("fair=-1.791759469,-3.634812233,") and loaded.startswith("loaded=-inf,")
+    start, fair, loaded, end = found[0][3].split(";")
+    assert fair.startswith("fair=-inf,-1.791759469,-3.634812233,")
+    assert loaded.startswith("loaded=-inf,-inf,")
+    assert start == "start=0" + ",-inf" * 6 and end == f"end={'-inf,' * 6}{found[0][1]}"
+
+
+def test_a_table_has_the_rows_and_the_columns_of_figure_5(tmp_path, capfd):
+    """Start and End are rows, and the first column is before any symbol."""
+    printed = "print forward(cas).score&; print backward(cas).score&; print forward(cas).score;"
+    assert main([*write(tmp_path, printed, ">a\n31\n>b\n\n>c\n1\n"), "--json"]) == 0
+    one, empty, _ = map(json.loads, capfd.readouterr().out.splitlines())
+    forward, backward = one["forward(cas).score&"], one["backward(cas).score&"]
+    score = one["forward(cas).score"]
+    assert list(forward) == list(backward) == ["start", "fair", "loaded", "end"]
+    assert forward["start"] == [0, None, None] and forward["end"] == [None, None, score]
+    assert backward["start"] == [pytest.approx(score), None, None]
+    assert backward["end"] == [None, None, 0]
+    assert forward["loaded"] == [None, None, pytest.approx(math.log(1 / 6 * 0.05 * 0.1))]
+    second = math.log(0.95 / 6 * 1e-5 + 0.05 * 0.1 * 1e-5)
+    assert backward["fair"][1:] == pytest.approx([second, math.log(1e-5)])
+    assert empty["forward(cas).score&"] is None
+    open_end = "print viterbi(new uniform()).score&;"
+    assert main([*write(tmp_path, open_end, "12\n"), "--json"]) == 0
+    table = json.loads(capfd.readouterr().out)["viterbi(new uniform()).score&"]
+    assert list(table) == ["s", "any"] and len(table["any"]) == 3
+
+
+def test_a_bare_call_runs(tmp_path, capfd):
+    """The paper has one in section 3.1; it prints nothing."""
+    _, _, *files = write(tmp_path, "viterbi(new casino());")
+    assert main(["hmm", *files]) == 0
+    found = capfd.readouterr()
+    assert found.out == "sequence\n1\n2\n3\n" and "the program prints nothing" in found.err
+    assert main(write(tmp_path, "forward(cas); print viterbi(cas).traceback; viterbi(cas)")) == 0
+    found = capfd.readouterr()
+    assert found.out.startswith("sequence\tviterbi(cas).traceback\n1\tfair*6\n") and not found.err
+    assert main(write(tmp_path, "viterbi(new casino());", "317\n")) == 1
+    assert main(write(tmp_path, "viterbi(new roulette());")) == 1
+    assert "there is no model 'roulette'" in capfd.readouterr().err
+
+
+def test_long_paths_are_written_in_parts(tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    printed = "print viterbi(cas).traceback; print viterbi(cas).score;"
+    long = "1" * 30 + "6" * 30
+    throws = f">a\n{long * 3}\n>no\n\n>b\n1\n>c\n66\n>d\n{long}\n"
+    words = write(tmp_path, f"{printed} print posterior(cas).traceback;", throws)
+
+    def written():
+        found = []
+        for name in ("o.tsv", "o.json", "o.parquet"):
+            assert main([*words, "-o", str(tmp_path / name)]) == 0
+            file = tmp_path / name
+            rows = parquet.read_table(file).to_pylist() if "parquet" in name else None
+            found.append(rows or file.read_text())
+        return found
+
+    whole = written()
+    assert "\tfair*" in whole[0] and "\nno\t-inf\t" in whole[0]
+    for size in (1, 2, 3, 5):
+        monkeypatch.setattr(model_values, "PART_RUNS", size)
+        monkeypatch.setattr(model_values, "_GROUP_BYTES", 1)
+        assert written() == whole
+    monkeypatch.setattr(model_values, "_MAX_TEXT", 10)
+    assert main([*words, "-o", str(tmp_path / "o.parquet")]) == 2
 
 
 def test_every_format_has_the_same_values(tmp_path, capfd):

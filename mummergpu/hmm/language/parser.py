@@ -79,6 +79,7 @@ def tokens_of(text: str, path: str) -> Iterator[Token]:
 MAX_DECLARATIONS: Final = 200_000
 """Of a model, when every ``for`` has been written out."""
 
+_ALGORITHMS: Final = frozenset(one.value for one in Algorithm)
 _MAX_NESTED: Final = 8
 _MAX_DIGITS: Final = 9
 
@@ -99,6 +100,11 @@ class _Words:
     @property
     def next(self) -> Token:
         return self._tokens[self.at]
+
+    @property
+    def after(self) -> Token:
+        """The word after the next one."""
+        return self._tokens[min(self.at + 1, len(self._tokens) - 1)]
 
     def fail(self, message: str, token: Token | None = None) -> NoReturn:
         place = token or self.next
@@ -156,6 +162,7 @@ class _Parser(_Words):
         self._models: dict[str, Model] = {}
         self._variables: dict[str, int] = {}
         self._instances: list[Token] = []
+        self._calls: list[tuple[str, Algorithm]] = []
 
     def program(self) -> Program:
         printed: list[Printed] = []
@@ -169,7 +176,7 @@ class _Parser(_Words):
         for token in self._instances:
             if token.text not in self._models:
                 self.fail(f"there is no model '{token.text}'", token)
-        return Program(self._models, tuple(printed))
+        return Program(self._models, tuple(printed), tuple(self._calls))
 
     # Models.
 
@@ -408,6 +415,8 @@ class _Parser(_Words):
         while not self.accept("}"):
             if self.accept("print"):
                 printed.append(self._print(models, tables))
+            elif self.next.text in _ALGORITHMS and self.after.text == "(":
+                self._calls.append(self._table(models, tables))
             else:
                 token = self.name("a statement or '}'")
                 if token.text in models or token.text in tables:
@@ -423,7 +432,7 @@ class _Parser(_Words):
 
     def _begins_call(self, tables: dict[str, tuple[str, Algorithm]]) -> bool:
         word = self.next.text
-        return word in tables or word in {one.value for one in Algorithm}
+        return word in tables or word in _ALGORITHMS
 
     def _instance(self, models: dict[str, str]) -> str:
         if self.accept("new"):
@@ -442,7 +451,7 @@ class _Parser(_Words):
         token = self.name("a table, or viterbi, forward, backward or posterior")
         if token.text in tables:
             return tables[token.text]
-        if token.text not in {one.value for one in Algorithm}:
+        if token.text not in _ALGORITHMS:
             self.fail(f"there is no table '{token.text}' before", token)
         self.expect("(")
         model = self._instance(models)

@@ -156,7 +156,9 @@ class Printed(NamedTuple):
 
 @frozen
 class Program:
-    """Models by their names, and the printed results in the order of the program."""
+    """Models by their names, and the results in the order of the program."""
 
     models: dict[str, Model] = field(default_factory=dict)
     printed: tuple[Printed, ...] = ()
+    # The models and algorithms of calls whose results have no name: `viterbi(new casino());`.
+    calls: tuple[tuple[str, Algorithm], ...] = ()
