@@ -58,6 +58,26 @@ def _letters(
     return tuple(letters)
 
 
+def _convert(params: dict[str, Any]) -> None:
+    """Convert profiles to a program, or a program to profiles."""
+    given = [name for name in ("from_profile", "to_profile") if params[name] is not None]
+    words = ["--" + name.replace("_", "-") for name in given]
+    if len(given) > 1:
+        raise click.UsageError(f"{words[0]} and {words[1]} exclude each other")
+    if params["program"] is not None:
+        raise click.UsageError(f"{words[0]} computes nothing: leave PROGRAM and SEQUENCES out")
+    source, output = params[given[0]], params["output"]
+    run = CommandRun({**params, **FIRST_GPU, "cpu": False}, [source], {"-o": output})
+    from mummergpu.pipeline import convert_profiles
+
+    with run.reported("hmm") as (context, _):
+        if given[0] == "from_profile":
+            convert_profiles.profiles_to_program(source, output)
+        else:
+            convert_profiles.program_to_profile(source, output)
+        context.executor.shutdown()
+
+
 _SECTIONS: Final[Sections] = {
     "Output": [
         file_option(
@@ -86,6 +106,15 @@ _SECTIONS: Final[Sections] = {
         *GPU_OPTIONS,
         flag("--double", "Compute sums on a GPU with 64 bits instead of 32."),
     ],
+    "Conversion": [
+        file_option(
+            "--from-profile",
+            "Write the profiles of a HMMER file as a program to -o, and compute nothing.",
+        ),
+        file_option(
+            "--to-profile", "Write such a program as a HMMER file to -o, and compute nothing."
+        ),
+    ],
     "Reports": [MAIN_OPTIONS["stats"], *MESSAGE_OPTIONS],
     INFORMATION: [],
 }
@@ -94,7 +123,10 @@ _SECTIONS: Final[Sections] = {
 @click.command(
     "hmm",
     cls=SectionedCommand,
-    arguments=[files("program"), files("sequences", several=True)],
+    arguments=[
+        files("program", required=False, metavar="PROGRAM"),
+        files("sequences", several=True, required=False, metavar="SEQUENCES..."),
+    ],
     sections=_SECTIONS,
 )
 def hmm_command(**params: Any) -> None:
@@ -107,6 +139,12 @@ def hmm_command(**params: Any) -> None:
     Scores are natural logarithms: 'mummergpu hmm casino.hmm throws.txt'. The documentation
     describes the language, under "The language of hidden Markov models".
     """
+    if params["from_profile"] is not None or params["to_profile"] is not None:
+        _convert(params)
+        return
+    if params["program"] is None or not params["sequences"]:
+        missing = "PROGRAM" if params["program"] is None else "SEQUENCES..."
+        raise click.UsageError(f"Missing argument '{missing}'.")
     chosen = [name for name in _FORMATS if params[f"as_{name}"]]
     if len(chosen) > 1:
         raise click.UsageError(f"--{chosen[0]} and --{chosen[1]} exclude each other")

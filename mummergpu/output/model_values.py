@@ -343,8 +343,9 @@ class ParquetSink(ValueSink):
             for piece in _pieces(column, lambda _: "", ""):
                 text.write(piece.encode())
             if text.tell() > _MAX_TEXT:
-                size = f"the path of '{printable(names[0].encode('utf-8', 'surrogateescape'))}' has more than 2 GiB of text"
-                raise OptionError("--parquet", f"{size}, which --tsv and --json write")
+                name = printable(names[0].encode("utf-8", "surrogateescape"))
+                message = f"the path of '{name}' has more than 2 GiB of text"
+                raise OptionError("--parquet", f"{message}, which --tsv and --json write")
             is_none = np.array([np.isneginf(column.found.scores[0])])
             ends = np.array([0, text.tell()], dtype=np.int32)
             buffers = pa.py_buffer(ends), pa.py_buffer(text.getbuffer())

@@ -18,7 +18,7 @@ from mummergpu.hmm.tables import entry_probabilities, match_scores
 LETTERS: Final = tuple(letter for code, letter in enumerate(SYMBOLS) if code not in MARKS)
 """Amino acids, and the letters for several of them."""
 
-_STEPS: Final = (
+STEPS: Final[tuple[tuple[str, str, int], ...]] = (
     *(("M", "M", 1), ("M", "I", 0), ("M", "D", 1), ("I", "M", 1), ("I", "I", 0)),
     *(("D", "M", 1), ("D", "D", 1)),
 )
@@ -55,7 +55,7 @@ def plan7_model(profile: Profile, length: int) -> Model:
         chances = profile.transitions[node].tolist()
         steps += [
             Transition(f"{source}[{node}]", f"{target}[{node + further}]", chance)
-            for (source, target, further), chance in zip(_STEPS, chances, strict=True)
+            for (source, target, further), chance in zip(STEPS, chances, strict=True)
         ]
     states += [State(name) for name in ("E", "J", "C", "T")]
     used = [step for step in steps if step.probability > 0]
