@@ -14,6 +14,7 @@ import json
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from itertools import pairwise
@@ -281,6 +282,13 @@ def profile_rows(rounds: int, counts: list[int]) -> list[dict[str, Any]]:
                 works["hmm2search"] = lambda c=command: subprocess.run(
                     c, check=True, capture_output=True
                 )
+                program = folder / "profile.program"
+                program.write_text(
+                    f"{profile_text()} main() {{ print viterbi(new profile()).score; }}"
+                )
+                ours = [sys.executable, "-m", "mummergpu", "hmm", "-q", "-t", "1", str(program)]
+                ours += [str(fasta), "-o", str(folder / "scores.tsv")]
+                works["mummergpu hmm"] = lambda c=ours: subprocess.run(c, check=True)
             seconds = in_turns(works, rounds)
             size = int(block.offsets[-1])
             rows.append(
@@ -321,14 +329,14 @@ def main() -> None:
     parser.add_argument(
         "--works", nargs="*", help="some of casino, training, islands, scales, profile, compiling"
     )
-    parser.add_argument("--profiles", type=int, nargs="*", default=[5000, 13_355, 25_000])
+    parser.add_argument("--profiles", type=int, nargs="*", default=[5000, 13_355, 50_000, 75_000])
     given = parser.parse_args()
     works: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "casino": lambda: casino_rows(given.rounds),
         "training": lambda: training_rows(min(3, given.rounds)),
         "islands": lambda: islands_rows(given.rounds),
         "scales": lambda: scale_rows(given.rounds),
-        "profile": lambda: profile_rows(min(2, given.rounds), given.profiles),
+        "profile": lambda: profile_rows(given.rounds, given.profiles),
         "compiling": compile_rows,
     }
     rows = [row for work in given.works or works for row in works[work]()]

@@ -16,7 +16,6 @@ from mummergpu.hmm.language.evaluation import Evaluation
 from mummergpu.hmm.language.program import Algorithm, Attribute
 from mummergpu.hmm.language.traces import Runs, StateNames
 from mummergpu.input.records.record_reader import printable
-from mummergpu.output.matches.arrow import import_pyarrow
 from mummergpu.output.sink import Emit
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import as_index, jit
@@ -298,6 +297,8 @@ class ParquetSink(ValueSink):
     """A row for each sequence; a table is a list of states with their values."""
 
     def __init__(self, emit: Emit, printed: list[tuple[str, Attribute]]) -> None:
+        from mummergpu.output.matches.arrow import import_pyarrow
+
         self._library = pa = import_pyarrow("parquet")
         import pyarrow.parquet
 
