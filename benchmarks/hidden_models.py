@@ -200,6 +200,40 @@ def hmmlearn_training(
     return {f"hmmlearn, {name}": lambda n=name: fit(n) for name in ("log", "scaling")}
 
 
+def training_differences(models: int = 30, iterations: int = 15) -> list[dict[str, Any]]:
+    """Compare trained models with those of both implementations of hmmlearn, number by number."""
+    try:
+        from hmmlearn.hmm import CategoricalHMM
+    except ImportError:
+        return []
+    choice, worst = np.random.default_rng(5), 0.0
+    for _ in range(models):
+        states, symbols = int(choice.integers(1, 6)), int(choice.integers(2, 7))
+        start = choice.dirichlet(np.ones(states))
+        steps, emissions = (choice.dirichlet(np.ones(n), states) for n in (states, symbols))
+        lengths = choice.integers(1, 60, 25)
+        codes = choice.integers(0, symbols, int(lengths.sum()))
+        model = HiddenMarkovModel(map(str, range(states)), steps, emissions, start=start)
+        parts = np.split(codes, np.cumsum(lengths)[:-1])
+        fit = model.fit(parts, iterations=iterations, tolerance=1e-3)
+        for name in ("log", "scaling"):
+            peer = CategoricalHMM(
+                states, n_iter=iterations, tol=1e-3, init_params="", implementation=name
+            )
+            peer.n_features, peer.startprob_ = symbols, start
+            peer.transmat_, peer.emissionprob_ = steps, emissions
+            peer.fit(codes.reshape(-1, 1), lengths.tolist())
+            pairs = (
+                (fit.scores, np.array(peer.monitor_.history)),
+                (fit.model.transitions, peer.transmat_),
+                (fit.model.emissions, peer.emissionprob_),
+                (fit.model.start, peer.startprob_),
+            )
+            worst = max(worst, *(float(abs(one - other).max()) for one, other in pairs))
+    row = {"work": "training beside hmmlearn", "models": models, "iterations": iterations}
+    return [row | {"largest_difference": worst}]
+
+
 def islands_rows(rounds: int) -> list[dict[str, Any]]:
     model = CompiledModel(parse_program(islands_text()).models["islands"])
     block = random_block(4, 1, 2_000_000)
@@ -333,7 +367,7 @@ def main() -> None:
     given = parser.parse_args()
     works: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "casino": lambda: casino_rows(given.rounds),
-        "training": lambda: training_rows(min(3, given.rounds)),
+        "training": lambda: training_rows(min(3, given.rounds)) + training_differences(),
         "islands": lambda: islands_rows(given.rounds),
         "scales": lambda: scale_rows(given.rounds),
         "profile": lambda: profile_rows(given.rounds, given.profiles),
