@@ -67,7 +67,7 @@ def _convert(params: dict[str, Any]) -> None:
     if params["program"] is not None:
         raise click.UsageError(f"{words[0]} computes nothing: leave PROGRAM and SEQUENCES out")
     source, output = params[given[0]], params["output"]
-    run = CommandRun({**params, **FIRST_GPU, "cpu": False}, [source], {"-o": output})
+    run = CommandRun({**params, "cpu": False}, [source], {"-o": output})
     from mummergpu.pipeline import convert_profiles
 
     with run.reported("hmm") as (context, _):

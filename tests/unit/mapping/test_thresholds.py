@@ -43,6 +43,7 @@ from mummergpu.mapping.genomes.clusters import ChainColumns, Clusters, _best_cha
 from mummergpu.mapping.genomes.columns import Anchors, Bounds, GenomeAlignments
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.mapping.genomes.overlaps import best_cover
+from mummergpu.mapping.genomes.whole import suit_whole_matrices
 from mummergpu.mapping.options import (
     InsertSizes,
     Limits,
@@ -539,6 +540,12 @@ BORDERS = [
          {23: 0, 24: 1, 25: 2}),
         ("genomes/overlaps.py MAX_OVERLAP", 0.75, "_cover", are_both_taken,
          {74: [YES, YES], 75: [YES, YES], 76: [NO, YES]}),
+        ("genomes/whole.py MOST_TIMES", 2, "suit_whole_matrices",
+         lambda length: bool(suit_whole_matrices(np.array([length]), np.array([100]))[0]),
+         {199: YES, 200: YES, 201: NO}),
+        ("genomes/whole.py MOST_TIMES", 2, "suit_whole_matrices",
+         lambda length: bool(suit_whole_matrices(np.array([100]), np.array([length]))[0]),
+         {199: YES, 200: YES, 201: NO}),
         ("options.py BASES_OF_EDIT", 40, "seed_length", seed_length, {199: 39, 200: 33, 201: 33}),
         ("options.py MIN_EDITS", 4, "seed_length",
          lambda edits: seed_length(40 * edits), {3: 24, 4: 32, 5: 33}),
