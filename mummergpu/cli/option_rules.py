@@ -255,7 +255,9 @@ def _kind_to_build(params: Params) -> KmerOptions | TreeOptions:
         with_trees = params["search"] != KmerOptions.search
     if not with_trees:
         return KmerOptions(None if size == AUTO else size)
-    return tree_options(params, _policy(params, DEFAULT_POLICY))
+    # Flags given one by one describe the whole policy, as in MUMmerGPU 2.0.
+    with_flags = params["policy"] is None and bool(given(params, *LETTERS))
+    return tree_options(params, _policy(params, Policy() if with_flags else DEFAULT_POLICY))
 
 
 def _kind_of_file(params: Params, header: IndexHeader) -> KmerOptions | TreeOptions:

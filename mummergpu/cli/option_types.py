@@ -484,7 +484,8 @@ MATCH_SECTIONS: Final[Sections] = {
             "Letters of the policies to switch on, or 'none': Q, R and T read queries, reference "
             "and tree through textures, m stores the two halves of a node side by side, r and t "
             "lay out reference and tree in two dimensions, n numbers the nodes breadth first, then "
-            f"depth first.  [default: {DEFAULT_POLICY.code}]",
+            "depth first. The flags below add to CODE, or to 'none' without one.  "
+            f"[default: {DEFAULT_POLICY.code}]",
             "CODE",
             callback=_policy,
         ),

@@ -224,6 +224,21 @@ def test_letters_that_another_command_has_too_keep_their_meaning(told):
 
 
 @pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("--search tree", "m"),
+        ("--tree-texture --node-reordering", "Tn"),
+        ("--merged-tree", "m"),
+        ("--no-query-texture", "none"),
+        ("--policy m --tree-texture", "Tm"),
+    ],
+)
+def test_policy_flags_without_a_code_begin_from_none(told, words, code):
+    kind = options_of(told, f"{words} ref.fa reads.fq").index.kind
+    assert kind.policy.code == code
+
+
+@pytest.mark.parametrize(
     ("words", "search", "page_size"),
     [
         ("", "kmer", None),
