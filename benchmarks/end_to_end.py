@@ -224,7 +224,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=["cpu", "cuda"], required=True)
     parser.add_argument("--mummer", default=shutil.which("mummer"), help="a MUMmer 4 mummer")
     parser.add_argument("--copmem", help="a copMEM2 program")
-    parser.add_argument("--workloads", default="LMONO:20,SSUIS:10,HSILL:14,CBRIGG:100")
+    parser.add_argument("--workloads", default="LMONO:20,SSUIS:10,HSYNTH:14,CBRIGG:100")
     parser.add_argument("--strands", choices=["both", "forward"], default="both")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--runs", type=int, default=5)

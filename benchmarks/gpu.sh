@@ -30,7 +30,7 @@ if command -v compute-sanitizer > /dev/null; then
     done
 fi
 echo "== the four workloads, both strands: cuda beside cpu"
-for name in LMONO SSUIS HSILL CBRIGG; do
+for name in LMONO SSUIS HSYNTH CBRIGG; do
     [ -e "$folder/$name/reads.fq" ] ||
         python3 -m mummergpu workload "$name" -o "$folder/$name" 2> /dev/null
     length=$(python3 -c "from mummergpu.workload.declaration import load_declaration as d; \

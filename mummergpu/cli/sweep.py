@@ -133,24 +133,28 @@ def _profile_data(params: dict[str, Any], progress: Messages) -> list[ProfileDat
     return found
 
 
-def _study_workloads(params: dict[str, Any]) -> list[str]:
-    """Return the names of the workloads of a study, as they are declared."""
+def _study_workloads(params: dict[str, Any]) -> list[tuple[str, Path | None]]:
+    """Return the names of the workloads of a study, as declared, with the FASTA given for each."""
     if not params["workloads"]:
         return []
     from mummergpu.workload.declaration import load_declaration
-    from mummergpu.workload.generation import scaled_count
+    from mummergpu.workload.generation import require_reference, scaled_count
 
-    names = []
+    chosen: dict[str, Path | None] = {}
     for word in params["workloads"]:
+        name, _, file = word.partition("=")
+        reference = Path(file) if file else None
         try:
-            declared = load_declaration(word)
+            declared = load_declaration(name)
+            require_reference(declared, reference)
         except OptionError as error:
-            raise OptionError("--workload", error.message) from error
+            hint = f" (--workload {name}=FASTA)" if error.option == "--reference" else ""
+            raise OptionError("--workload", error.message + hint) from error
         scaled_count(declared.queries, _scale_of(params))
-        names.append(declared.name)
-    if len(set(names)) < len(names):
-        raise click.UsageError("a workload is named twice")
-    return names
+        if declared.name in chosen:
+            raise click.UsageError("a workload is named twice")
+        chosen[declared.name] = reference
+    return list(chosen.items())
 
 
 @contextmanager
@@ -181,8 +185,9 @@ def _study_trees(params: dict[str, Any]) -> TreeOptions:
         files("query", several=True, required=False),
         option(
             "--workload workloads",
-            "Measure on a generated workload instead of files. May be repeated.",
-            "NAME",
+            "Measure on a generated workload instead of files, with reads of FASTA if it is given "
+            "(HSILL needs it). May be repeated.",
+            "NAME[=FASTA]",
             multiple=True,
             shell_complete=complete_workload,
         ),
@@ -354,8 +359,8 @@ def _data_sets(params: dict[str, Any], searcher: StudySearcher) -> Iterator[tupl
         )
         return
     scale, length = _scale_of(params), params["min_length"]
-    for name in params["workloads"]:
-        data = make_data_set(name, scale, None, searcher.block_size, length, strands)
+    for name, reference in params["workloads"]:
+        data = make_data_set(name, scale, None, searcher.block_size, length, strands, reference)
         yield data, folder / data.name if len(params["workloads"]) > 1 else folder
 
 

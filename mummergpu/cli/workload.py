@@ -51,7 +51,10 @@ def complete_workload(
             type=float,
             default=1.0,
         ),
-        file_option("--reference", "Reference to sample.  [default: a random genome]"),
+        file_option(
+            "--reference",
+            "FASTA file of the reference to sample; HSILL needs one.  [default: a random genome]",
+        ),
         option("--seed", "Seed of the random numbers.  [default: the workload's own]", type=int),
         *MESSAGE_OPTIONS,
     ],
@@ -68,10 +71,12 @@ def workload(
 ) -> None:
     """Generate a reference and queries to try mummergpu on.
 
-    NAME is one of the four data sets of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; HS100,
-    ten million reads of a genome of 100 Mbp; GENOMES, a genome of 100 Mbp and a copy that differs
-    in one base of a hundred; or REPEATS, 3.1 Gbp with the repeats of a human genome, and ten
-    million pairs. All are random: the same seed makes the same files on every machine.
+    NAME is one of the four data sets of MUMmerGPU's paper, HSILL, CBRIGG, LMONO or SSUIS; HSYNTH,
+    of the size of HSILL; HS100, ten million reads of a genome of 100 Mbp; GENOMES, a genome of
+    100 Mbp and a copy that differs in one base of a hundred; or REPEATS, 3.1 Gbp with the repeats
+    of a human genome, and ten million pairs. HSILL is cut from a file of the human genome that
+    --reference names; the genomes of the others are random. The same seed makes the same files on
+    every machine.
     """
     if verbose and quiet:
         raise click.UsageError("-v and -q exclude each other")

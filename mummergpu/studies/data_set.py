@@ -86,17 +86,20 @@ def make_data_set(
     block_size: int,
     minimum_length: int | None,
     strands: tuple[Strand, ...],
+    reference: Path | None = None,
 ) -> DataSet:
-    """Make a workload, and read it into memory; its files do not stay.
+    """Make a workload, of a FASTA file if one is given, and read it into memory.
 
-    The seed and the minimum length are those that the workload declares unless they are given.
-    `OptionError` is raised if there is no such workload, or the scale is not possible.
+    The files that are made do not stay. The seed and the minimum length are those that the workload
+    declares unless they are given.
+    `OptionError` is raised if there is no such workload, if it needs a FASTA file, or if the scale
+    is not possible.
     """
     from mummergpu.workload.declaration import load_declaration
     from mummergpu.workload.generation import generate
 
     length = load_declaration(workload).minimum_length if minimum_length is None else minimum_length
     with TemporaryDirectory(prefix="mummergpu-") as folder:
-        files = generate(workload, Path(folder), scale, seed=seed)
+        files = generate(workload, Path(folder), scale, reference, seed)
         paths = str(files.reference), [str(path) for path in files.query_paths]
         return read_data_set(workload, *paths, block_size, length, strands)

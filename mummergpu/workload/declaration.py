@@ -108,6 +108,20 @@ class Genome:
 
 
 @frozen
+class Excerpt:
+    """The declaration of a real reference: parts of the records of a FASTA file of the user's.
+
+    `regions` are written as samtools writes them: ``chr20:60001-10000000`` are the bases from
+    60,001 to 10,000,000 of a record, counted from 1. `source` names the genome, and `sha256` is the
+    digest of the ``reference.fa`` that is made.
+    """
+
+    source: str
+    regions: tuple[str, ...]
+    sha256: str
+
+
+@frozen
 class Reads:
     """The declaration of reads of one sequencing platform."""
 
@@ -149,7 +163,7 @@ class Workload:
     organism: str
     minimum_length: int
     seed: int
-    genome: Genome
+    genome: Genome | Excerpt
     queries: Reads | Copy
 
 
@@ -179,18 +193,26 @@ def read_declaration(path: Path) -> Workload:
     try:
         with path.open("rb") as file:
             content = tomllib.load(file)
-        genome = _tuples(content.pop("genome"))
-        for name, kind in _ELEMENTS.items():
-            genome[name] = tuple(kind(**_tuples(one)) for one in genome.get(name, ()))
+        genome = _genome_of(content)
         kind, key = (Copy, "copy") if "copy" in content else (Reads, "reads")
         queries = kind(**_tuples(content.pop(key)))
-        return Workload(**content, genome=Genome(**genome), queries=queries)
+        return Workload(**content, genome=genome, queries=queries)
     except OSError as error:
         raise InputError(error.strerror or str(error), str(path)) from error
     except KeyError as error:
         raise InputError(f"lacks the table {error}", str(path)) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
         raise InputError(f"is not the declaration of a workload: {error}", str(path)) from error
+
+
+def _genome_of(content: dict[str, Any]) -> Genome | Excerpt:
+    """Take the table of the reference out of a declaration."""
+    if "excerpt" in content:
+        return Excerpt(**_tuples(content.pop("excerpt")))
+    genome = _tuples(content.pop("genome"))
+    for name, kind in _ELEMENTS.items():
+        genome[name] = tuple(kind(**_tuples(one)) for one in genome.get(name, ()))
+    return Genome(**genome)
 
 
 _ELEMENTS: Final[dict[str, type]] = {

@@ -14,13 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from mummergpu.errors import OptionError, OutputError
+from mummergpu.errors import InputError, OptionError, OutputError
 from mummergpu.input.reference import Reference, read_reference
+from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
-from mummergpu.sequence.codes import CodeArray, decode
-from mummergpu.workload.declaration import Copy, Genome, Reads, Workload, load_declaration
+from mummergpu.sequence.codes import BREAK, CodeArray, decode
+from mummergpu.workload.declaration import Copy, Excerpt, Genome, Reads, Workload, load_declaration
 from mummergpu.workload.genome import diverge, record_lengths, synthesize
 from mummergpu.workload.read_simulator import Tally, base_runs, sequence_reads
 
@@ -85,7 +86,8 @@ def generate(
         Other references and a diverged copy always have their full length.
     reference : Path, optional
         FASTA file of the reference, instead of a synthetic genome. ``reference.fa`` is a copy
-        in which all letters but ACGT are N, and names end at the first white space.
+        in which all letters but ACGT are N, and names end at the first white space. A workload
+        with a real reference needs the file, and takes the declared regions of it.
     seed : int, optional
         A seed to use instead of the declared seed.
     tell : callable
@@ -99,16 +101,16 @@ def generate(
     Raises
     ------
     OptionError
-        If there is no such workload, if the scale gives no reads or too many, or if the
-        workload has no reads to scale.
+        If there is no such workload, if the scale gives no reads or too many, if the
+        workload has no reads to scale, or if it needs a reference and none is given.
     InputError
-        If the reference cannot be read, or no read fits into it.
+        If the reference cannot be read, if it is not the declared one, or if no read fits into it.
     OutputError
         If a file cannot be written.
     """
     workload = load_declaration(name)
     count = scaled_count(workload.queries, scale)
-    if reference is None:
+    if reference is None and isinstance(workload.genome, Genome):
         workload = replace(workload, genome=_scaled_genome(workload.genome, scale))
     seed = workload.seed if seed is None else seed
     tell(Work(Phase.READING_REFERENCE if reference else Phase.MAKING_GENOME))
@@ -206,14 +208,56 @@ def scaled_count(queries: Reads | Copy, scale: float) -> int:
 
 
 def _reference(workload: Workload, path: Path | None, seed: int) -> Reference:
+    genome = workload.genome
+    if isinstance(genome, Excerpt):
+        require_reference(workload, path)
+        return _excerpt(read_reference(str(path)), genome)
     if path is not None:
         return read_reference(str(path))
-    codes = synthesize(workload.genome, seed, workload.name)
-    lengths = np.array(record_lengths(workload.genome), dtype=np.int64)
-    starts = np.cumsum(np.append(0, lengths[:-1] + 1)).astype(np.int64)
+    codes = synthesize(genome, seed, workload.name)
+    lengths = np.array(record_lengths(genome), dtype=np.int64)
     name = workload.name
     names = [f"{name}.{n + 1}" for n in range(lengths.size)] if lengths.size > 1 else [name]
-    return Reference("reference.fa", codes, starts, lengths, tuple(map(str.encode, names)))
+    return _joined("reference.fa", codes, lengths, names)
+
+
+def _joined(path: str, codes: CodeArray, lengths: Int64Array, names: Sequence[str]) -> Reference:
+    starts = np.cumsum(np.append(0, lengths[:-1] + 1)).astype(np.int64)
+    return Reference(path, codes, starts, lengths, tuple(map(str.encode, names)))
+
+
+def require_reference(workload: Workload, path: Path | None) -> None:
+    """Raise `OptionError` if a workload is cut from a real genome, and no file of it is given."""
+    if isinstance(workload.genome, Excerpt) and path is None:
+        regions = ", ".join(workload.genome.regions)
+        raise OptionError(
+            "--reference",
+            f"'{workload.name}' is cut from {workload.genome.source}: name a FASTA file that has "
+            f"{regions}",
+        )
+
+
+def _excerpt(source: Reference, excerpt: Excerpt) -> Reference:
+    """Cut the declared regions out of a reference; `InputError` if it is another genome."""
+    records = dict(
+        zip(
+            source.names, zip(source.record_starts, source.record_lengths, strict=True), strict=True
+        )
+    )
+    pieces: list[CodeArray] = []
+    for region in excerpt.regions:
+        name, _, span = region.rpartition(":")
+        first, last = map(int, span.split("-"))
+        start, length = records.get(name.encode(), (0, 0))
+        if last > length:
+            raise InputError(f"has no bases {region}, of {excerpt.source}", source.path)
+        pieces += [source.codes[start + first - 1 : start + last], np.array([BREAK], np.uint8)]
+    lengths = np.array([piece.size for piece in pieces[::2]], dtype=np.int64)
+    cut = _joined("reference.fa", np.concatenate(pieces[:-1]), lengths, excerpt.regions)
+    digest = hashlib.sha256(b"".join(fasta_text(cut))).hexdigest()
+    if digest != excerpt.sha256:
+        raise InputError(f"has other bases than {excerpt.source} in its regions", source.path)
+    return cut
 
 
 def fasta_text(reference: Reference) -> Iterator[bytes]:

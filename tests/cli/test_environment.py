@@ -238,7 +238,7 @@ def test_all_commands_work_without_anything_of_linux(inside):
         run_elsewhere(f"index t.fa -l 4 --search {search} -o {search}.mgi")
         assert run_elsewhere(f"{search}.mgi t.fa -C -l 4 --stats stats.json") == ROWS
     Path("r.fa").write_text(">r\n" + 60 * "ACGGTCATTGCAAGGCCTTA" + "\n")
-    run_elsewhere("workload HSILL --scale 0.00001 --reference r.fa -o made")
+    run_elsewhere("workload HSYNTH --scale 0.00001 --reference r.fa -o made")
     assert Path("made/reads.fq").stat().st_size > 0
     assert run_elsewhere("hmm m.hmm t.fa", "arm64") == SCORES
     told = json.loads(run_elsewhere("doctor --json", "arm64"))

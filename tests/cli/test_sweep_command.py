@@ -146,6 +146,19 @@ def test_policies_are_chosen(words, expected, tmp_path):
     assert all(len(each) == 1 for each in sizes.values())
 
 
+def test_a_workload_may_have_reads_of_a_file(tmp_path, capfd):
+    (tmp_path / "own.fa").write_text(f">own\n{'ACGGTCATTGCAAGGCCTTA' * 20}\n")
+    words = ["--workload", f"ssuis={tmp_path / 'own.fa'}", "--scale", "0.0005", *SHORT.split()]
+    assert main(["sweep", "-C", "-o", str(tmp_path / "out"), *words]) == 0
+    given = read_sweep(tmp_path / "out").setup.input
+    assert (given.name, given.reference_bases, given.query_count) == ("SSUIS", 400, 500)
+    capfd.readouterr()
+    assert main(["sweep", "-C", "-o", str(tmp_path / "none"), "--workload", "hsill"]) == 2
+    err = capfd.readouterr().err
+    assert "--workload: 'HSILL' is cut from GRCh38" in err
+    assert "(--workload hsill=FASTA)" in err
+
+
 def test_workloads_get_a_folder_each(tmp_path, capfd, monkeypatch):
     small = generation.load_declaration
 

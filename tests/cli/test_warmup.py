@@ -82,7 +82,7 @@ def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == (0o055 if path.is_dir() else 0o044)
         path.chmod(0o555 if path.is_dir() else 0o444)
     subprocess.run(
-        [*PROGRAM, "workload", "HSILL", "--scale", "0.01", "-o", "made", "-q"],
+        [*PROGRAM, "workload", "HSYNTH", "--scale", "0.01", "-o", "made", "-q"],
         cwd=tmp_path,
         check=True,
     )

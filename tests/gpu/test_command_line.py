@@ -26,7 +26,7 @@ from mummergpu.runtime.stats import Stats
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
-LENGTHS = {"LMONO": 20, "SSUIS": 10, "HSILL": 14, "CBRIGG": 100}
+LENGTHS = {"LMONO": 20, "SSUIS": 10, "HSYNTH": 14, "CBRIGG": 100}
 SEARCHES = ["tree", "kmer"]
 
 

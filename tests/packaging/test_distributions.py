@@ -86,7 +86,7 @@ def test_the_source_archive_holds_what_a_packager_needs(archives):
 
 def test_the_source_archive_is_enough_to_install_from(installed, tmp_path):
     names, kernels, files = run(installed / "python", "-c", PROGRAM, folder=tmp_path).splitlines()
-    assert {"LMONO", "HSILL", "GENOMES"} <= set(names.split())
+    assert {"LMONO", "HSILL", "HSYNTH", "GENOMES"} <= set(names.split())
     assert "kmer/program.cu" in kernels.split()
     loaded = [Path(name) for name in files.split()]
     assert not any(path.is_relative_to(SOURCE / "mummergpu") for path in loaded)
@@ -98,10 +98,10 @@ def test_the_source_archive_is_enough_to_install_from(installed, tmp_path):
 def test_the_installed_command_does_its_work(installed, tmp_path):
     (tmp_path / "r.fa").write_text(f">r\n{'ACGGTCATTGCAAGGCCTTA' * 20}\n")
     program = installed / "mummergpu"
-    run(program, "workload", "HSILL", "--scale", "0.00002", "--reference", "r.fa", "-o", "made",
+    run(program, "workload", "HSYNTH", "--scale", "0.00002", "--reference", "r.fa", "-o", "made",
         folder=tmp_path)  # fmt: skip
     rows = run(program, "made/reference.fa", "made/reads.fq", "-l", "14", "-C", folder=tmp_path)
-    assert rows.count("> HSILL") == 10
+    assert rows.count("> HSYNTH") == 10
     assert any(not row.startswith(">") for row in rows.splitlines())
 
 

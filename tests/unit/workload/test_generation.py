@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,13 @@ from helpers.truth import edit_distance, fragment, parse
 from mummergpu.errors import InputError, OptionError, OutputError
 from mummergpu.input.reference import Reference
 from mummergpu.runtime.progress import Phase, Work
+from mummergpu.workload import generation
 from mummergpu.workload import read_simulator as sequencing
-from mummergpu.workload.declaration import load_declaration, workload_names
+from mummergpu.workload.declaration import Excerpt, load_declaration, workload_names
 from mummergpu.workload.generation import fasta_text, generate
 from mummergpu.workload.genome import synthesize
 
-PAPER = ["CBRIGG", "HSILL", "LMONO", "SSUIS"]
+SYNTHETIC = ["CBRIGG", "HSYNTH", "LMONO", "SSUIS"]
 SCALE = 0.002
 
 # They change only together with FORMAT.
@@ -26,8 +28,8 @@ SHA256 = dict(
     for line in """\
 CBRIGG reference 713de3b42e1c216b9211bc05b2d6543f2c6bd481ca9d7015521b0a6651afd6cc
 CBRIGG reads ec88adc9a13ac2c67e7108867777057e150803c0b81dc70f2a12c9c27d84e87a
-HSILL reference 5cd06327a9883a6268ee08c7552014a340e17868547ce6fc9eb32b913bb09541
-HSILL reads 0f3f85cc1a4b741463ea18ebabbc0cc10818d603c3d0c8176d10bd69e9465144
+HSYNTH reference 34d1d1b3d96a2451f34174ae54adc34eb13df9ca3da23703054a7c7bfbb08d75
+HSYNTH reads 44cac960fcf528c504106fdb158e28e9a3646857934e0a0a6583fed044018d72
 LMONO reference 03a469a7b4f94e61435f168a0d9a63a43d24cafa7ff5ee83a9fa28ab85a10a0c
 LMONO reads 20c470a4f53fc91ba304d76622536317c6a36c6141989c1434cbeb5bf6380da2
 SSUIS reference 53ed7772fdbca84f9ca13b28efc6c9878f834ac6d97265cd9880e26fa5083300
@@ -47,7 +49,7 @@ def sha256_of(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@pytest.fixture(scope="module", params=PAPER)
+@pytest.fixture(scope="module", params=SYNTHETIC)
 def made(request, tmp_path_factory):
     return generate(request.param, tmp_path_factory.mktemp(request.param), SCALE)
 
@@ -62,7 +64,7 @@ def description_of(files):
 @pytest.mark.parametrize(
     ("name", "bases", "minimum_length", "count", "read_length", "platform"),
     [
-        ("HSILL", 16_000_000, 14, 500_000, 29, "Illumina"),
+        ("HSYNTH", 16_000_000, 14, 500_000, 29, "Illumina"),
         ("CBRIGG", 13_000_000, 100, 500_000, 700, "Sanger"),
         ("LMONO", 2_944_528, 20, 1_000_000, 120, "454"),
         ("SSUIS", 2_007_491, 10, 1_000_000, 36, "Illumina"),
@@ -110,6 +112,56 @@ def test_the_genomes_at_scale_are_those_of_the_first_release(name):
     for text in fasta_text(reference):
         made.update(text)
     assert made.hexdigest() == SHA256[f"{name} genome"]
+
+
+def declare_excerpt(monkeypatch, text, *regions):
+    """Let HSILL be cut from a small genome, of which the regions have a text."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    declared = load_declaration("HSILL")
+    small = replace(declared, genome=Excerpt("a small genome", regions, digest))
+    monkeypatch.setattr(generation, "load_declaration", lambda name: small)
+
+
+def test_the_paper_s_human_workload_is_cut_from_a_real_genome(monkeypatch, tmp_path):
+    genome = load_declaration("HSILL").genome
+    assert genome.source == "GRCh38"
+    spans = [region.partition(":")[2].split("-") for region in genome.regions]
+    assert sum(int(last) - int(first) + 1 for first, last in spans) == 14_930_000
+    bases = "ACGGTCATTGCAAGGCCTTA" * 3
+    (tmp_path / "r.fa").write_text(f">one first\nGG{bases[:50].lower()}\n>two\n{bases}N\n")
+    text = f">one:3-52\n{bases[:50]}\n>two:1-61\n{bases}\nN\n"
+    declare_excerpt(monkeypatch, text, "one:3-52", "two:1-61")
+    files = generate("HSILL", tmp_path / "made", 0.00002, tmp_path / "r.fa")
+    assert files.reference.read_text() == text
+    reads = parse(files.queries.read_bytes())
+    assert len(reads) == 10
+    assert description_of(files)["reference"]["source"] == "r.fa"
+
+
+@pytest.mark.parametrize(
+    ("region", "message"),
+    [
+        ("one:3-53", "has no bases one:3-53, of a small genome"),
+        ("three:1-50", "has no bases three:1-50, of a small genome"),
+        ("one:2-51", "has other bases than a small genome in its regions"),
+    ],
+)
+def test_another_genome_is_refused(monkeypatch, tmp_path, region, message):
+    bases = "ACGGTCATTGCAAGGCCTTA" * 3
+    (tmp_path / "r.fa").write_text(f">one\nGG{bases[:50]}\n>two\n{bases}\n")
+    declare_excerpt(monkeypatch, f">one:2-51\n{bases[:50]}\n", region)
+    with pytest.raises(InputError, match=message) as caught:
+        generate("HSILL", tmp_path / "made", 0.00002, tmp_path / "r.fa")
+    assert caught.value.path == str(tmp_path / "r.fa")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_real_genome_must_be_given(tmp_path):
+    with pytest.raises(
+        OptionError, match="'HSILL' is cut from GRCh38: name a FASTA file"
+    ) as caught:
+        generate("HSILL", tmp_path / "made")
+    assert caught.value.option == "--reference"
 
 
 def files_of(files):
