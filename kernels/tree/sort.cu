@@ -8,10 +8,9 @@
 
 #include "common/grid.cuh"
 #include "common/mems.cuh"
-#include "tree/print.cu"
 
 // Sort the rows of each candidate by insertion, and list the candidates with more than FEW_ROWS
-// rows. The rows of candidates with at most KEPT_MEMS MEMs are in order already.
+// rows.
 //
 // mem_offsets      uint64[candidate_count + 1], the first row of each candidate, then the row count
 // candidate_count  the number of candidates
@@ -28,9 +27,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
          candidate += grid_threads()) {
         const uint64 begin = mem_offsets[candidate];
         const uint64 end = mem_offsets[candidate + 1];
-        if (end - begin <= KEPT_MEMS) {
-            continue;
-        }
         if (end - begin > FEW_ROWS) {
             long_candidates[atomicAdd(long_count, 1u)] = candidate;
             continue;
@@ -52,18 +48,42 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-// Sort the rows of each listed candidate.
+// Sort the rows of each listed candidate. Up to SHARED_ROWS are sorted in shared memory, as numbers
+// with the start in the page in the high 32 bits and the length in the low 32 bits.
 //
-// Every parameter is as for `sort_candidates`, which lists the candidates.
+// page_begin  the page's first base, as a position in the joined reference
+//
+// Every other parameter is as for `sort_candidates`, which lists the candidates.
 //
 // Grid: one block of threads for each listed candidate, or fewer blocks that take several in turn.
-// Shared memory: none.
+// Shared memory: static, SHARED_ROWS numbers of 8 bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
     sort_long_candidates(const uint64* mem_offsets, const uint64* long_candidates,
-                         const uint32* long_count, MemColumns mems) {
+                         const uint32* long_count, uint64 page_begin, MemColumns mems) {
+    __shared__ uint64 rows[SHARED_ROWS];
     for (uint32 number = blockIdx.x; number < *long_count; number += gridDim.x) {
         const uint64 begin = mem_offsets[long_candidates[number]];
-        const uint64 count = mem_offsets[long_candidates[number] + 1] - begin;
-        sort_by_block<false>(mems, begin, count);
+        const uint64 end = mem_offsets[long_candidates[number] + 1];
+        if (end - begin > SHARED_ROWS) {
+            sort_by_block<false>(mems, begin, end - begin);
+            continue;
+        }
+        const uint32 count = static_cast<uint32>(end - begin);
+        for (uint32 row = threadIdx.x; row < count; row += blockDim.x) {
+            const uint64 start = mems.reference_starts[begin + row] - page_begin;
+            rows[row] = start << 32 | static_cast<uint64>(mems.lengths[begin + row]);
+        }
+        __syncthreads();
+        sort_rows<uint32>(
+            count, threadIdx.x, blockDim.x,
+            [&](uint32 row, uint32 other) { return rows[row] > rows[other]; },
+            [&](uint32 row, uint32 other) { exchange(rows, row, other); },
+            [] { __syncthreads(); });
+        for (uint32 row = threadIdx.x; row < count; row += blockDim.x) {
+            mems.reference_starts[begin + row] = static_cast<long long>(page_begin + (rows[row] >> 32));
+            mems.lengths[begin + row] = static_cast<long long>(rows[row] & 0xFFFFFFFF);
+        }
+        // The rows of the next candidate take their places.
+        __syncthreads();
     }
 }

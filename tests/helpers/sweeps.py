@@ -124,10 +124,10 @@ def gpu_stages(code, noise):
 
 
 def gpu_kernels(code, seconds, profile):
-    registers = {"match_kernel": 38, "count_mems": 58, "write_mems": 60, "order_rows": 30}
-    shares = {"match_kernel": 1.0, "count_mems": 0.6, "write_mems": 0.4, "order_rows": 1.0}
+    registers = {"match_kernel": 38, "find_mems": 58, "place_mems": 60, "order_rows": 30}
+    shares = {"match_kernel": 1.0, "find_mems": 0.6, "place_mems": 0.4, "order_rows": 1.0}
     stages = {"match_kernel": "match", "order_rows": "ordering"}
-    visits = {"match_kernel": 192_000_000, "count_mems": 8_000_000, "write_mems": 13_000}
+    visits = {"match_kernel": 192_000_000, "find_mems": 8_000_000}
     kernels = {}
     for name, count in registers.items():
         count += 4 * ("t" in code) + 2 * ("T" in code) - 3 * ("m" in code)

@@ -161,8 +161,8 @@ extern "C" int launch_kernel(const char* name, unsigned int blocks,
     KERNEL(write_row_offsets)
 #else
     KERNEL(match_kernel)
-    KERNEL(count_mems)
-    KERNEL(write_mems)
+    WARP_KERNEL(find_mems)
+    KERNEL(place_mems)
     KERNEL(assign_queries)
     KERNEL(reverse_complement)
     KERNEL(offset_query_mems)

@@ -96,7 +96,11 @@ def test_all_textures_and_layouts_give_the_matches_of_the_definition(
 
 
 @pytest.mark.parametrize(
-    "buffer", ["reverse codes", "mem counts", "candidate offsets", "mem offsets", "lengths 0"]
+    "buffer",
+    [
+        *("reverse codes", "mem counts", "found mems", "candidate offsets", "mem offsets"),
+        "lengths 0",
+    ],
 )
 def test_memory_that_is_one_byte_short_is_noticed(sanitizing, library_folder, buffer):
     done = run(sanitizing, library_folder, "--short", buffer)

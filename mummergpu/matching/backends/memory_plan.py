@@ -12,8 +12,9 @@ FREE_PART: Final = 0.9
 
 WORK_BYTES_PER_BASE: Final = 192
 """The device memory of a block for each of its bases: the code on both strands (2 bytes), a slot
-for a candidate match (16), the data of the actual candidates (48 each), and the MEMs (24 each, up
-to three times where pages are merged). A block that needs more is cut in two."""
+for a candidate match (16), the data of the actual candidates (56 each, most of it room for MEMs
+that have no place yet), and the MEMs (16 as they are found, and 24 each up to three times where
+pages are merged). A block that needs more is cut in two."""
 
 LARGEST_BLOCK: Final = 1 << 23
 """8 Mi bases, or 70,000 reads of 120 bases: half of the threads that a large device runs at once.

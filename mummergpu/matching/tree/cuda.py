@@ -1,9 +1,9 @@
 """The tree search on a GPU: both kernels of the paper, with all 128 policies.
 
-The kernels run in the order of the paper: match, then print. Their output buffers have the exact
-size: a first pass counts the results, a scan turns the counts into offsets, and the offsets say
-where each thread writes. Between the kernels only two totals come back to the host, which give the
-sizes of the next buffers.
+The kernels run in the order of the paper: match, then print. The print kernel has three parts: MEMs
+are found in one pass, in any order; a scan turns their counts into offsets; and they are placed and
+sorted there. Between the kernels only three totals come back to the host, which give the sizes of
+the next buffers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import numpy as np
 
 from mummergpu.cuda.device import (
     AnyArray,
-    Argument,
     Buffer,
     Device,
     DeviceMemoryError,
@@ -25,7 +24,9 @@ from mummergpu.cuda.device import (
 )
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.pinned_staging import Uploader
+from mummergpu.cuda.program import WARP_LANES
 from mummergpu.cuda.resident_matches import DeviceMems
+from mummergpu.cuda.stream_worker import WAVES
 from mummergpu.errors import BackendError
 from mummergpu.index.pages import Page
 from mummergpu.index.tree.flatten import TreePage
@@ -43,9 +44,10 @@ from mummergpu.matching.backends.stream_searcher import (
 from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cuda_program import (
     CANDIDATE_BYTES,
+    CHUNK_MEMS,
     COUNT_BYTES,
     FEW_ROWS,
-    KEPT_MEMS_BYTES,
+    FOUND_MEM_BYTES,
     tree_program,
 )
 from mummergpu.runtime.frozen import frozen
@@ -108,6 +110,7 @@ class ResidentPage:
         tree = indexed.tree
         self.page: Page = indexed.page
         self.base_count = tree.base_count
+        self.owned_count = indexed.page.owned_end - indexed.page.begin
         self.size = tree.byte_count
         self._device = device
         self._uploader = uploader
@@ -195,8 +198,34 @@ OTHER_SET: Final = 2
 into the set that is not in use."""
 
 LONG_COUNT: Final = 0
-NODE_VISITS: Final = {"match_kernel": 8, "count_mems": 16, "write_mems": 24}
+FILLED: Final = 8
+NODE_VISITS: Final = {"match_kernel": 16, "find_mems": 24}
 """The offset of each counter in the buffer of counters, in bytes."""
+
+CANDIDATES_OF_WARP: Final = 64
+"""A warp finds the MEMs of at least this many candidate matches: of 32 at once, twice."""
+
+
+class ExpectedMems:
+    """How many MEMs a candidate match is expected to have: as many as in the last search."""
+
+    FEWEST: Final = 1.0
+    SPARE: Final = 1.25
+
+    def __init__(self) -> None:
+        self._of_candidate = self.FEWEST
+
+    def room(self, candidates: int) -> int:
+        """Return the places for the MEMs of some candidates."""
+        return int(self._of_candidate * candidates)
+
+    def learn(self, candidates: int, mems: int) -> None:
+        """Expect as many as these candidates had."""
+        self._of_candidate = max(self.FEWEST, self.SPARE * mems / candidates)
+
+    def forget(self) -> None:
+        """Expect few."""
+        self._of_candidate = self.FEWEST
 
 
 @frozen
@@ -211,6 +240,7 @@ class TreeSearchContext:
     joined_count: int
     query_texture: bool  # Whether kernels read queries through a texture.
     profile: bool  # Whether the kernels count the nodes that they visit.
+    expected: ExpectedMems
 
 
 @frozen
@@ -241,6 +271,11 @@ class DeviceCandidates:
     queries: int  # The address of the array that names the query of each candidate.
     count: int
 
+    @property
+    def arguments(self) -> tuple[int, int, int, int]:
+        """The kernel arguments."""
+        return self.records, self.offsets, self.queries, self.count
+
 
 class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
     """Searches trees on one stream: match, then print (`stream_searcher.StreamSearcher`)."""
@@ -267,6 +302,9 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
                 found = self._merge(context, queries, found, later, free_set)
                 free_set = FIRST_SET if free_set == OTHER_SET else OTHER_SET
             return None if found is None else self.download(queries.count, found)
+        except DeviceMemoryError:
+            context.expected.forget()
+            raise
         finally:
             if queries.texture is not None:
                 self.stream.synchronize()
@@ -352,28 +390,11 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         set_number: int,
     ) -> DeviceMems | None:
         """Turn candidate matches into MEMs, or return None if there are too many."""
-        buffer = self.buffer
-        kept = buffer("kept mems", KEPT_MEMS_BYTES * candidates.count)
-        counts = buffer("mem counts", COUNT_BYTES * candidates.count)
-        counters = buffer("counters", COUNTER_BYTES)
-        searched: tuple[Argument, ...] = (
-            *(*page.tree_arguments, *queries.arguments, queries.offsets),
-            np.uint32(context.minimum_length),
-            *(candidates.records, candidates.offsets, candidates.queries, candidates.count),
-            *(page.page.begin, np.uint32(page.base_count)),
-            np.uint32(page.page.owned_end - page.page.begin),
-            *(context.joined_count, context.joined_reference, kept),
-        )
-        if candidates.count > 0:
-            self.launcher.launch_on(
-                context.program,
-                "count_mems",
-                candidates.count,
-                (*searched, counts, counters + NODE_VISITS["count_mems"]),
-            )
-        offsets = buffer("mem offsets", 8 * (candidates.count + 1))
+        counts = self.buffer("mem counts", COUNT_BYTES * candidates.count)
+        found, place_count = self._find(context, page, queries, candidates, counts)
+        offsets = self.buffer("mem offsets", 8 * (candidates.count + 1))
         self.launcher.scan(context.program, counts, candidates.count, offsets)
-        query_offsets = buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
+        query_offsets = self.buffer(f"offsets of mems {set_number}", 8 * (queries.count + 1))
         self.launcher.launch_on(
             context.program,
             "offset_query_mems",
@@ -385,20 +406,68 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             return None
         columns = self._columns(set_number, count)
         if count > 0:
+            context.expected.learn(candidates.count, count)
             self.launcher.launch_on(
                 context.program,
-                "write_mems",
-                candidates.count,
-                (*searched, offsets, *columns, counters + NODE_VISITS["write_mems"]),
+                "place_mems",
+                place_count,
+                (
+                    *(*queries.arguments, queries.offsets, *candidates.arguments),
+                    *(page.page.begin, np.uint32(page.base_count), np.uint32(page.owned_count)),
+                    *(context.joined_count, context.joined_reference),
+                    *(found, place_count, offsets, *columns),
+                ),
             )
-            self._sort(context, candidates, offsets, columns, count)
+            self._sort(context, page, candidates, offsets, columns, count)
         if context.profile:
-            self._read_visits(counters)
+            self._read_visits()
         return DeviceMems(query_offsets, columns, count)
+
+    def _find(
+        self,
+        context: TreeSearchContext,
+        page: ResidentPage,
+        queries: DeviceQueries,
+        candidates: DeviceCandidates,
+        counts: int,
+    ) -> tuple[int, int]:
+        """Find the MEMs of all candidates in one pass; return their address and the places used.
+
+        The room for them follows from the last search; the kernel runs again if it is too small.
+        """
+        if candidates.count == 0:
+            return 0, 0
+        block_warps = max(1, self.device.block_threads // WARP_LANES)
+        blocks = -(-candidates.count // (CANDIDATES_OF_WARP * block_warps))
+        blocks = min(blocks, WAVES * self.device.resident_blocks)
+        # The last chunk of a warp may be nearly empty.
+        room = context.expected.room(candidates.count) + CHUNK_MEMS * block_warps * blocks
+        counters = self.buffer("counters", COUNTER_BYTES)
+        visits = counters + NODE_VISITS["find_mems"]
+        while True:
+            found = self.buffer("found mems", FOUND_MEM_BYTES * room)
+            self.stream.fill_zero(counters + FILLED, 8)
+            self.stream.fill_zero(visits, 8)
+            self.launcher.launch(
+                context.program,
+                "find_mems",
+                blocks,
+                (
+                    *(*page.tree_arguments, *queries.arguments, queries.offsets),
+                    *(np.uint32(context.minimum_length), *candidates.arguments),
+                    *(np.uint32(page.owned_count), found, room, counters + FILLED),
+                    *(counts, visits),
+                ),
+            )
+            filled = self._read_total(counters + FILLED, 0)
+            if filled <= room:
+                return found, filled
+            room = filled
 
     def _sort(
         self,
         context: TreeSearchContext,
+        page: ResidentPage,
         candidates: DeviceCandidates,
         offsets: int,
         columns: tuple[int, int, int],
@@ -418,7 +487,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
                 context.program,
                 "sort_long_candidates",
                 min(count // FEW_ROWS, self.device.resident_blocks),
-                (offsets, long_candidates, long_count, *columns),
+                (offsets, long_candidates, long_count, page.page.begin, *columns),
             )
 
     def _merge(
@@ -441,15 +510,15 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         )
         return merged
 
-    def _read_visits(self, counters: int) -> None:
+    def _read_visits(self) -> None:
         """Add the number of nodes that the kernels visited to the stats."""
-        self.stream.copy_out(self._counters, counters)
+        self.stream.copy_out(self._counters, self.buffer("counters", COUNTER_BYTES))
         self.stream.synchronize()
         for kernel, offset in NODE_VISITS.items():
             self.stats.add_node_visits(kernel, int(self._counters[offset // 8]))
 
 
-KERNELS: Final = ("match_kernel", "count_mems", "write_mems", "sort_candidates", "merge_pages")
+KERNELS: Final = ("match_kernel", "find_mems", "place_mems", "sort_candidates", "merge_pages")
 """The kernels whose resources are reported."""
 
 
@@ -489,6 +558,7 @@ class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
         self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
+        self._expected = ExpectedMems()
         super().__init__(
             *(device, cache, stats, notice, memory, max_block_bases, threads, closes_device)
         )
@@ -527,6 +597,7 @@ class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
             joined.size,
             self.policy.query_texture,
             self.profile,
+            self._expected,
         )
 
     def _let_go(self) -> None:

@@ -19,13 +19,20 @@ COUNT_BYTES: Final = 4
 CANDIDATE_BYTES: Final = 16
 """The bytes of a candidate match."""
 
-KEPT_MEMS: Final = 4
-"""The most MEMs of a candidate that the counting kernel keeps for the writing kernel."""
+FOUND_MEM_BYTES: Final = 16
+"""The bytes of a MEM between the kernels that find and place it."""
 
-KEPT_MEMS_BYTES: Final = 8 * KEPT_MEMS
+CHUNK_MEMS: Final = 160
+"""The places for MEMs that a warp takes at once: the most that its lanes find at once."""
+
+WAITING_NODES: Final = 512
+"""The nodes of a tree that can wait for a warp to visit them."""
 
 FEW_ROWS: Final = 32
 """One thread sorts at most this many MEMs of a candidate; a thread block sorts longer lists."""
+
+SHARED_ROWS: Final = 4096
+"""A thread block sorts at most this many MEMs of a candidate in shared memory."""
 
 TEXTURE_PART_BITS: Final = 27
 """Binary logarithm of the most texels of a one-dimensional texture; larger trees take several."""
@@ -76,9 +83,11 @@ def _constants(ours: Layout) -> tuple[tuple[str, int], ...]:
         ("BREAK", BREAK),
         ("CODES_IN_WORD", WORD_BYTES),
         ("CANDIDATE_BYTES", CANDIDATE_BYTES),
-        ("KEPT_MEMS", KEPT_MEMS),
-        ("KEPT_MEMS_BYTES", KEPT_MEMS_BYTES),
+        ("FOUND_MEM_BYTES", FOUND_MEM_BYTES),
+        ("CHUNK_MEMS", CHUNK_MEMS),
+        ("WAITING_NODES", WAITING_NODES),
         ("FEW_ROWS", FEW_ROWS),
+        ("SHARED_ROWS", SHARED_ROWS),
         ("TEXTURE_PART_BITS", TEXTURE_PART_BITS),
         ("TEXTURE_PARTS", texture_parts(ours.wide)),
         ("SCAN_COUNT_BYTES", COUNT_BYTES),

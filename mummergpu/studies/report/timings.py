@@ -181,8 +181,8 @@ def _variation(table: Float64Array, stages: tuple[str, ...]) -> Float64Array:
     return variation
 
 
-_PRINT_KERNELS: Final = ("count_mems", "write_mems")
-"""The two passes of the paper's print kernel: the first counts the matches, the second writes."""
+_PRINT_KERNELS: Final = ("find_mems", "place_mems")
+"""The kernels that do the work of the paper's print kernel, which finds matches and writes them."""
 
 
 @frozen
@@ -216,7 +216,7 @@ def kernel_facts(sweep: Sweep) -> tuple[KernelFacts, ...]:
 
 
 def registers_of_print(facts: tuple[KernelFacts, ...], policy: Policy) -> int | None:
-    """Return the most registers that a pass of the print kernel needs under a policy."""
+    """Return the most registers that a part of the print kernel needs under a policy."""
     registers = [
         one.registers
         for one in facts

@@ -316,13 +316,13 @@ def test_a_kernel_that_visits_no_node_was_counted_all_the_same():
     stats = Stats()
     for _ in range(2):
         before = Snapshot.of(stats)
-        for name, visits in (("match_kernel", 5), ("write_mems", 0)):
+        for name, visits in (("match_kernel", 5), ("find_mems", 0)):
             stats.add_kernel(name, "match_kernel", 1.0)
             stats.add_node_visits(name, visits)
         stats.add_kernel("merge_pages", "print_kernel", 1.0)
         cost = Snapshot.of(stats).since(before)
         visits_of = {name: kernel.node_visits for name, kernel in cost.kernels.items()}
-        assert visits_of == {"match_kernel": 5, "write_mems": 0, "merge_pages": None}
+        assert visits_of == {"match_kernel": 5, "find_mems": 0, "merge_pages": None}
 
 
 def test_the_first_queries_are_about_as_many_as_asked_for():

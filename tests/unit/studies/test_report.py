@@ -349,10 +349,10 @@ def sweep_of(code):
         ("profile", record(500.0, visits=60_000_000)),
     ]
     runs = [
-        make_run(n, code, {}, kind, n, {"match_kernel": one, "count_mems": record(1.0)})
+        make_run(n, code, {}, kind, n, {"match_kernel": one, "find_mems": record(1.0)})
         for n, (kind, one) in enumerate(kernels)
     ]
-    runs.append(make_run(9, "Q", {}, "run", 0, {"write_mems": record(1.0, registers=61)}))
+    runs.append(make_run(9, "Q", {}, "run", 0, {"place_mems": record(1.0, registers=61)}))
     return Sweep(Path("x"), make_setup([code], GPU), tuple(runs))
 
 
@@ -374,7 +374,7 @@ def test_visits_are_compared_with_the_limit_of_the_layout(code, limit):
 
 def test_what_was_not_counted_is_not_known():
     facts = kernel_facts(sweep_of("m"))
-    one = of_kernel(facts, "count_mems")
+    one = of_kernel(facts, "find_mems")
     assert one.visits_per_second is None
     assert registers_of_print(facts, Policy.from_code("m")) == 40
     assert registers_of_print(facts, Policy.from_code("Q")) == 61
