@@ -2,7 +2,8 @@
 
     python benchmarks/gpu_kernels.py [--policies m,none,Tn | all] [--workloads LMONO,...]
 
-Needs a CUDA device and `mummergpu[cuda]`. Makes the workloads in the folder, where they are not
+Needs a CUDA device and `mummergpu[cuda]`. A workload may have reads of a real genome, as HSILL
+must: `--workloads HSILL=hg38.fa.gz,LMONO`. Makes the workloads in the folder, where they are not
 there yet, searches each with all its reads as one block (forward strand, the paper's 8 Mbp
 pages), and writes `results/gpu-kernels.json`: median milliseconds by the device's own events
 after a warm-up, the kernels one by one, and node visits a second beside the rate at which the
@@ -39,7 +40,7 @@ from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.strand import Strand
 from mummergpu.workload.declaration import load_declaration
 
-WORKLOADS = ("LMONO", "SSUIS", "HSILL", "CBRIGG")
+WORKLOADS = ("LMONO", "SSUIS", "HSYNTH", "CBRIGG")
 POLICIES = ("none", "Tn", "m", "mn", "n", "Tm", "Tmn", "T", "Qm", "Rm", "QRm", "QRTm", "tm", "rm")
 ONE_BLOCK = 1 << 30
 NO_LIMIT = 1 << 62
@@ -52,17 +53,21 @@ def all_policies() -> list[str]:
     ]
 
 
-def make_workload(folder: Path, name: str) -> None:
+def make_workload(folder: Path, word: str) -> str:
+    """Make a workload, NAME or NAME=FASTA, unless it is there; return its name."""
+    name, _, reference = word.partition("=")
     if not (folder / name / "reads.fq").exists():
         command = [sys.executable, "-m", "mummergpu", "workload", name, "-o", str(folder / name)]
+        command += ["--reference", reference] if reference else []
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    return name
 
 
 class Workload:
     """A workload in memory; trees are built for one layout at a time."""
 
-    def __init__(self, folder: Path, name: str, executor: ThreadPoolExecutor) -> None:
-        make_workload(folder, name)
+    def __init__(self, folder: Path, word: str, executor: ThreadPoolExecutor) -> None:
+        self.name = name = make_workload(folder, word)
         self.minimum_length = load_declaration(name).minimum_length
         self.reference = read_reference(str(folder / name / "reference.fa"))
         with query_reader([str(folder / name / "reads.fq")], ONE_BLOCK) as reader:
@@ -195,6 +200,7 @@ def workload_figures(
         "match_node_visits_per_second": visited,
         "gathers_per_second": gathers,
         "match_visits_over_gathers": visited / gathers["merged" if "m" in best else "split"],
+        "find_floor_ms": 1000 * visits["find_mems"] / gathers["merged" if "m" in best else "split"],
         "policies": policies,
     }
 
@@ -217,15 +223,16 @@ def main() -> None:
         results["device_library"] = device.library
         device.close()
         with ThreadPoolExecutor(machine()["cores"]) as executor:
-            for name in arguments.workloads.split(","):
-                print(name, flush=True)
-                workload = Workload(folder, name, executor)
-                results[name] = workload_figures(workload, codes, cache, arguments.runs)
+            for word in arguments.workloads.split(","):
+                print(word, flush=True)
+                workload = Workload(folder, word, executor)
+                results[workload.name] = workload_figures(workload, codes, cache, arguments.runs)
     save("gpu-kernels.json", results)
     print(
         f"{'workload':8} {'policy':>7} {'match ms':>9} {'print ms':>9} {'MEMs':>12} visits/gathers"
     )
-    for name in arguments.workloads.split(","):
+    for word in arguments.workloads.split(","):
+        name = word.partition("=")[0]
         figures = results[name]
         best = figures["best"]
         print(
