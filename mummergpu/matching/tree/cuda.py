@@ -96,6 +96,28 @@ class ResidentCodes:
         self._buffer.free()
 
 
+class ExpectedMems:
+    """How many MEMs a candidate match has on a page, as far as its last search shows."""
+
+    FEWEST: Final = 1.0
+    SPARE: Final = 1.25
+
+    def __init__(self) -> None:
+        self._of_candidate = self.FEWEST
+
+    def room(self, candidates: int) -> int:
+        """Return the places for the MEMs of some candidates."""
+        return int(self._of_candidate * candidates)
+
+    def learn(self, candidates: int, mems: int) -> None:
+        """Expect as many as these candidates had."""
+        self._of_candidate = max(self.FEWEST, self.SPARE * mems / candidates)
+
+    def forget(self) -> None:
+        """Expect few."""
+        self._of_candidate = self.FEWEST
+
+
 class ResidentPage:
     """A page on a device, whose tree has the policy's layout.
 
@@ -112,6 +134,7 @@ class ResidentPage:
         self.base_count = tree.base_count
         self.owned_count = indexed.page.owned_end - indexed.page.begin
         self.size = tree.byte_count
+        self.expected = ExpectedMems()
         self._device = device
         self._uploader = uploader
         self._owned: list[Buffer | Texture | ResidentCodes] = []
@@ -206,28 +229,6 @@ CANDIDATES_OF_WARP: Final = 64
 """A warp finds the MEMs of at least this many candidate matches: of 32 at once, twice."""
 
 
-class ExpectedMems:
-    """How many MEMs a candidate match is expected to have: as many as in the last search."""
-
-    FEWEST: Final = 1.0
-    SPARE: Final = 1.25
-
-    def __init__(self) -> None:
-        self._of_candidate = self.FEWEST
-
-    def room(self, candidates: int) -> int:
-        """Return the places for the MEMs of some candidates."""
-        return int(self._of_candidate * candidates)
-
-    def learn(self, candidates: int, mems: int) -> None:
-        """Expect as many as these candidates had."""
-        self._of_candidate = max(self.FEWEST, self.SPARE * mems / candidates)
-
-    def forget(self) -> None:
-        """Expect few."""
-        self._of_candidate = self.FEWEST
-
-
 @frozen
 class TreeSearchContext:
     """The data that all searches of a run share."""
@@ -240,7 +241,6 @@ class TreeSearchContext:
     joined_count: int
     query_texture: bool  # Whether kernels read queries through a texture.
     profile: bool  # Whether the kernels count the nodes that they visit.
-    expected: ExpectedMems
 
 
 @frozen
@@ -303,7 +303,8 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
                 free_set = FIRST_SET if free_set == OTHER_SET else OTHER_SET
             return None if found is None else self.download(queries.count, found)
         except DeviceMemoryError:
-            context.expected.forget()
+            for page in context.pages:
+                page.expected.forget()
             raise
         finally:
             if queries.texture is not None:
@@ -406,7 +407,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
             return None
         columns = self._columns(set_number, count)
         if count > 0:
-            context.expected.learn(candidates.count, count)
+            page.expected.learn(candidates.count, count)
             self.launcher.launch_on(
                 context.program,
                 "place_mems",
@@ -441,7 +442,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         blocks = -(-candidates.count // (CANDIDATES_OF_WARP * block_warps))
         blocks = min(blocks, WAVES * self.device.resident_blocks)
         # The last chunk of a warp may be nearly empty.
-        room = context.expected.room(candidates.count) + CHUNK_MEMS * block_warps * blocks
+        room = page.expected.room(candidates.count) + CHUNK_MEMS * block_warps * blocks
         counters = self.buffer("counters", COUNTER_BYTES)
         visits = counters + NODE_VISITS["find_mems"]
         while True:
@@ -558,7 +559,6 @@ class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
         self.profile = profile
         self._pages: list[ResidentPage] = []
         self._joined: ResidentCodes | None = None
-        self._expected = ExpectedMems()
         super().__init__(
             *(device, cache, stats, notice, memory, max_block_bases, threads, closes_device)
         )
@@ -597,7 +597,6 @@ class TreeCudaBackend(CudaStreamsBackend[TreePage, TreeSearchContext]):
             joined.size,
             self.policy.query_texture,
             self.profile,
-            self._expected,
         )
 
     def _let_go(self) -> None:
