@@ -179,7 +179,7 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         self._max_rows = max_rows
         self._stream: CompressedStream | None = None
         if compressor is not None:
-            self._stream = CompressedStream(compressor, threads, emit, made.take_back)
+            self._stream = CompressedStream(compressor, threads, emit, stats, made.take_back)
         self._write([made.head()])
 
     @property

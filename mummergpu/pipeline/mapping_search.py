@@ -144,11 +144,12 @@ class CandidateSearch(Generic[Result]):
     def prepared(self, block: QueryBlock) -> tuple[Result] | None:
         """Return a block's alignments, prepared to be written."""
         reads = cast(ReadBlock, block)
-        found = self._backend.use_matches(
-            block,
-            self._backend.sizes.max_rows,
-            lambda matches: self._finder.find(matches, reads, self._sizes),
-        )
+        with self._stats.stage("device_search"):
+            found = self._backend.use_matches(
+                block,
+                self._backend.sizes.max_rows,
+                lambda matches: self._finder.find(matches, reads, self._sizes),
+            )
         if found is None:
             return None
         with self._stats.stage("mapping"):

@@ -33,6 +33,7 @@ STAGES: Final = (
     "kernels_compiled",
     "trees_to_device",
     "queries_from_disk",
+    "device_search",
     "match_kernel",
     "print_kernel",
     "kmer_kernel",
@@ -48,21 +49,26 @@ STAGES: Final = (
     "model_evaluation",
     "summary",
     "format",
+    "compression",
     "results_to_disk",
     "end_to_end",
 )
 """The stages, in the order of the work. The stages of kernels are the device's own time if
-there is a device, summed over the processes of a cluster; ``coords_to_buffers`` orders and merges
+there is a device, summed over the processes of a cluster; ``device_search`` is the time that
+threads of a mapping wait for candidates from a device; ``coords_to_buffers`` orders and merges
 matches, ``mapping`` makes alignments of them, ``profile_filters`` finds the proteins that may have
 hits of profiles (and ``profile_msv`` and ``profile_viterbi`` are two parts of that, on the
 processor), ``profile_forward`` drops most of them, ``profile_finishing`` compares the others to the
 end, ``model_evaluation`` computes hidden Markov models, ``summary`` counts the results,
-``format`` turns it into text or records, ``text_kernel`` does so on a device, ``end_to_end``
-is the whole run."""
+``format`` turns it into text or records, ``text_kernel`` does so on a device, ``compression`` makes
+blocks of bgzf or frames of it, ``end_to_end`` is the whole run."""
 
 
 MATCH_PARTS: Final = ("files", "strands", "match_lengths")
 """The parts of the report on matches, each a list of rows."""
+
+MOST_SPANS: Final = 1 << 16
+"""The most spans of a timeline; later ones are left out."""
 
 PEAK_INTERVAL: Final = 0.05
 """The seconds after which the peak memory of the process is read again."""
@@ -157,6 +163,8 @@ class Stats:
         self.kernels: dict[str, Kernel] = {}
         self.settings: dict[str, Any] = {}
         self._peak, self._peak_expires = 0, 0.0
+        self._start = time.perf_counter()
+        self._spans: list[tuple[str, str, float, float]] = []
         self.match_counts: CountedMatches | None = None
         self.mapping: CountedPart | None = None
         self.profiles: CountedPart | None = None
@@ -176,6 +184,16 @@ class Stats:
                 stage.seconds += seconds
                 stage.count += 1
                 stage.peak_memory_bytes = max(stage.peak_memory_bytes, peak)
+                if len(self._spans) < MOST_SPANS:
+                    self._spans.append((threading.current_thread().name, name, begin, end))
+
+    def _timeline(self) -> dict[str, list[str]]:
+        """Return the stages of each thread: their name, and when they began and ended."""
+        found: dict[str, list[str]] = {}
+        for thread, name, begin, end in self._spans:
+            span = f"{name} {begin - self._start:.4f} {end - self._start:.4f}"
+            found.setdefault(thread, []).append(span)
+        return found
 
     def _recent_peak(self, now: float) -> int:
         """Return the peak memory of a moment ago: the system takes milliseconds to find it."""
@@ -274,6 +292,7 @@ class Stats:
                     name: stage.as_dict() for name, stage in self.stages.items() if stage.count
                 },
                 "kernels": {name: dict(vars(kernel)) for name, kernel in self.kernels.items()},
+                "timeline": self._timeline(),
                 "peak_memory_bytes": peak_memory(),
             }
 

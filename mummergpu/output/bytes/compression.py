@@ -31,6 +31,7 @@ from mummergpu.output.bytes.bgzf_blocks import (
 from mummergpu.output.bytes.texts import Piece
 from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.scratch import ThreadArray
+from mummergpu.runtime.stats import Stats
 
 BGZF_BLOCK_BYTES: Final = 0xFF00
 """The bytes of a block of bgzf before compression, as in htslib: even if they do not compress, the
@@ -224,9 +225,11 @@ class CompressedStream:
         compressor: Compressor,
         threads: int,
         write: Callable[[bytes], None],
+        stats: Stats,
         take_back: TakeBack = _keep,
     ) -> None:
         self._compressor = compressor
+        self._stats = stats
         self._write = write
         self._take_back = take_back
         threads = min(threads, compressor.max_threads)
@@ -266,11 +269,15 @@ class CompressedStream:
         self._under_way.clear()
 
     def _submit(self) -> None:
-        packed = self._executor.submit(self._compressor.compress_parts, self._parts)
+        packed = self._executor.submit(self._compress, self._parts)
         self._under_way.append((packed, self._ended))
         self._parts, self._ended, self._filled = [], [], 0
         while len(self._under_way) > self._window:
             self._take_first()
+
+    def _compress(self, parts: Sequence[ByteArray]) -> bytes:
+        with self._stats.stage("compression"):
+            return self._compressor.compress_parts(parts)
 
     def _take_first(self) -> None:
         packed, ended = self._under_way.popleft()

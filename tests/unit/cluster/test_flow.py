@@ -122,7 +122,7 @@ def compressed(text, name):
     compressor, pieces = compressor_of(name), []
     if compressor is None:
         return text
-    stream = CompressedStream(compressor, 1, pieces.append)
+    stream = CompressedStream(compressor, 1, pieces.append, Stats())
     stream.add(text)
     stream.finish()
     stream.close()

@@ -22,6 +22,7 @@ from mummergpu.output.bytes.compression import (
     CompressedStream,
     compressor_of,
 )
+from mummergpu.runtime.stats import Stats
 
 SIZES = [0, 1, 1000, BGZF_BLOCK_BYTES - 1, BGZF_BLOCK_BYTES, BGZF_BLOCK_BYTES + 1, 300_000]
 
@@ -196,7 +197,7 @@ def compressed(text, cuts, threads):
         given_back.append(piece.ctypes.data)
         piece.fill(0)
 
-    stream = CompressedStream(BgzfCompressor(), threads, found.append, take_back)
+    stream = CompressedStream(BgzfCompressor(), threads, found.append, Stats(), take_back)
     bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
     pieces = [
         np.frombuffer(bytearray(text[begin:end]), dtype=np.uint8) for begin, end in pairwise(bounds)
@@ -230,7 +231,7 @@ def test_every_size_comes_back(size):
 def test_few_chunks_wait(monkeypatch):
     monkeypatch.setattr(BgzfCompressor, "chunk_bytes", 10)
     found = []
-    stream = CompressedStream(BgzfCompressor(), 1, found.append)
+    stream = CompressedStream(BgzfCompressor(), 1, found.append, Stats())
     for number in range(50):
         stream.add(b"0123456789")
         assert len(found) >= number - 2
@@ -239,7 +240,7 @@ def test_few_chunks_wait(monkeypatch):
 
 def test_closing_ends_the_threads():
     before = set(threading.enumerate())
-    stream = CompressedStream(BgzfCompressor(), 3, lambda piece: None)
+    stream = CompressedStream(BgzfCompressor(), 3, lambda piece: None, Stats())
     stream.add(TEXT)
     assert set(threading.enumerate()) - before
     stream.close()
