@@ -66,12 +66,16 @@ class Compressor(ABC):
     def __init__(self) -> None:
         self._joined = ThreadArray(np.uint8)
 
-    def compress_parts(self, parts: Sequence[ByteArray]) -> bytes:
+    def compress_parts(self, parts: Sequence[ByteArray]) -> Piece:
         """Compress a piece that lies in several arrays (`compress`)."""
+        return self.compress(self._join(parts))
+
+    def _join(self, parts: Sequence[ByteArray]) -> ByteArray:
+        """Return a piece as one array, which is valid until the thread joins the next one."""
         if len(parts) == 1:
-            return self.compress(parts[0])
+            return parts[0]
         size = sum(part.size for part in parts)
-        return self.compress(np.concatenate(parts, out=self._joined.of_size(size)))
+        return np.concatenate(parts, out=self._joined.of_size(size))
 
     @abstractmethod
     def compress(self, piece: Piece) -> bytes:
@@ -100,7 +104,17 @@ class BgzfCompressor(Compressor):
         if self._functions is not None:
             packed = self._compress_without_lock(piece, self._functions)
             if packed is not None:
-                return packed
+                return packed.tobytes()
+        return self._compress_by_blocks(piece)
+
+    def compress_parts(self, parts: Sequence[ByteArray]) -> Piece:
+        """Compress a piece that lies in several arrays (`Compressor.compress_parts`)."""
+        piece = self._join(parts)
+        if self._functions is not None:
+            packed = self._compress_without_lock(piece, self._functions)
+            if packed is not None:
+                # While an array is copied, other threads run; while bytes are made, they do not.
+                return packed.copy()
         return self._compress_by_blocks(piece)
 
     def end(self) -> bytes:
@@ -116,10 +130,11 @@ class BgzfCompressor(Compressor):
         text = np.arange(3000, dtype=np.uint16).view(np.uint8)
         packed = igzip_lib.compress(text.data, self._level, igzip_lib.COMP_DEFLATE)
         block = _block_of(memoryview(text.data), packed)
-        return self._compress_without_lock(text, functions) == block
+        packed_again = self._compress_without_lock(text, functions)
+        return packed_again is not None and packed_again.tobytes() == block
 
-    def _compress_without_lock(self, piece: Piece, functions: tuple[int, ...]) -> bytes | None:
-        """Return the blocks of a piece, None if the library fails."""
+    def _compress_without_lock(self, piece: Piece, functions: tuple[int, ...]) -> ByteArray | None:
+        """Return the blocks of a piece in memory of the thread, None if the library fails."""
         text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
         blocks = -(-text.size // BGZF_BLOCK_BYTES)
         packed = self._room("packed", (blocks << 16) + PACKED_BYTES)
@@ -131,7 +146,7 @@ class BgzfCompressor(Compressor):
             *(packed, text, np.array(addresses, dtype=np.int64), stream),
             *(self._level, LEVEL_BYTES, BGZF_BLOCK_BYTES),
         )
-        return None if size == FAILED else packed[:size].tobytes()
+        return None if size == FAILED else packed[:size]
 
     def _room(self, name: str, size: int) -> ByteArray:
         """Return memory of the calling thread, of at least some size."""
@@ -224,7 +239,7 @@ class CompressedStream:
         self,
         compressor: Compressor,
         threads: int,
-        write: Callable[[bytes], None],
+        write: Callable[[Piece], None],
         stats: Stats,
         take_back: TakeBack = _keep,
     ) -> None:
@@ -236,7 +251,7 @@ class CompressedStream:
         self._window = 2 * threads
         # A thread starts when there is a chunk for it.
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="compress")
-        self._under_way: deque[tuple[Future[bytes], list[Piece]]] = deque()
+        self._under_way: deque[tuple[Future[Piece], list[Piece]]] = deque()
         self._parts: list[ByteArray] = []
         self._ended: list[Piece] = []
         self._filled = 0
@@ -275,7 +290,7 @@ class CompressedStream:
         while len(self._under_way) > self._window:
             self._take_first()
 
-    def _compress(self, parts: Sequence[ByteArray]) -> bytes:
+    def _compress(self, parts: Sequence[ByteArray]) -> Piece:
         with self._stats.stage("compression"):
             return self._compressor.compress_parts(parts)
 
