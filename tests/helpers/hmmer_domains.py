@@ -12,6 +12,7 @@ from mummergpu.runtime.flushed_floats import flushed_floats
 FLOAT, BYTE, WORD = ctypes.c_float, ctypes.c_uint8, ctypes.c_int16
 E, N, J, B, C, SCALE = range(6)
 SPECIALS = 6
+UNDERFLOW = -1
 
 
 class OptimizedProfile(ctypes.Structure):
@@ -123,7 +124,10 @@ class HmmerDomains(HmmerFilters):
         text = () if codes is None else (b"\xff" + codes.tobytes() + b"\xff", codes.size)
         out = (ctypes.byref(score),) if result else ()
         with flushed_floats():
-            status = getattr(self._library, name)(*text, self._profile, *others, *out)
+            try:
+                status = getattr(self._library, name)(*text, self._profile, *others, *out)
+            except SystemError:  # No path emits the sequence; the matrix is filled all the same.
+                status = UNDERFLOW
         return status, np.float32(score.value)
 
     def forward(self, codes, parser=False):

@@ -58,7 +58,7 @@ def odds_of(profile: Profile) -> Odds:
         """Return (rows, nodes) as (rows, registers, 4); 0 where there is no node."""
         padded = np.full((len(logs), LANES * registers), -np.inf, dtype=np.float32)
         padded[:, :last] = logs[:, :last]
-        return exponentials(padded)[:, nodes_of]
+        return np.ascontiguousarray(exponentials(padded)[:, nodes_of])
 
     with np.errstate(divide="ignore"):
         logs = np.log(profile.transitions[:nodes].astype(np.float64)).astype(np.float32)

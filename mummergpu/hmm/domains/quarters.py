@@ -1,0 +1,125 @@
+"""Registers whose quarters belong to four comparisons with one profile, and loops over them.
+
+Each quarter holds four nodes, as a whole register does in HMMER. Lanes of different quarters never
+meet and nothing is rounded at other places, so each comparison has the bits that it has alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from mummergpu.hmm.domains.odds import LANES as NODES
+from mummergpu.runtime.llvm import address_of, ir
+from mummergpu.runtime.vectors import FloatVectors, join_turns
+
+QUARTERS: Final = 4
+LANES: Final = QUARTERS * NODES
+
+
+class Quarters(FloatVectors):
+    """Writes instructions for registers of four comparisons."""
+
+    def __init__(self, builder: Any) -> None:
+        super().__init__(builder, LANES)
+        self.quarter = FloatVectors(builder, NODES)
+
+    def places(self, context: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+        """Return the arguments at some places, arrays, as pointers to quarters."""
+        return self.quarter.arrays(context, signature, arguments, *places)
+
+    def moved(self, array: Any, floats: Any) -> Any:
+        """Return a pointer to registers, a number of floats after a pointer to any."""
+        element = self.builder.bitcast(array, self.element.as_pointer())
+        return self.builder.bitcast(self.builder.gep(element, [floats]), self.kind.as_pointer())
+
+    def in_all(self, quarters: Any, at: Any) -> Any:
+        """Load a quarter into all four."""
+        loaded = self.quarter.load(quarters, at)
+        return self.shuffled(loaded, loaded, [*range(NODES)] * QUARTERS)
+
+    def of_each(self, quarters: Any, places: Sequence[Any]) -> Any:
+        """Load each quarter from a place of its own."""
+        loaded = [self.quarter.load(quarters, place) for place in places]
+        halves = [
+            self.shuffled(loaded[n], loaded[n + 1], range(2 * NODES)) for n in range(0, QUARTERS, 2)
+        ]
+        return self.shuffled(halves[0], halves[1], range(LANES))
+
+    def up(self, register: Any, before: float) -> Any:
+        """Shift the lanes of each quarter up by one; the first ones get a constant."""
+        order = [LANES + lane if lane % NODES == 0 else lane - 1 for lane in range(LANES)]
+        return self.shuffled(register, self.constant(before), order)
+
+    def down(self, register: Any) -> Any:
+        """Shift the lanes of each quarter down by one; the last ones get 0."""
+        order = [LANES + lane if lane % NODES == NODES - 1 else lane + 1 for lane in range(LANES)]
+        return self.shuffled(register, self.constant(0), order)
+
+    def totals(self, register: Any) -> Any:
+        """Return the sum of each quarter in all its lanes, added up in HMMER's order."""
+        for apart in (1, 2):
+            register = self.builder.fadd(register, self._exchanged(register, apart))
+        return register
+
+    def highest(self, register: Any) -> Any:
+        """Return the highest number of each quarter in all its lanes."""
+        for apart in (1, 2):
+            register = self.higher(register, self._exchanged(register, apart))
+        return register
+
+    def higher(self, one: Any, other: Any) -> Any:
+        """Return the higher numbers, the second ones where they are equal, as SSE's maximum."""
+        return self.builder.select(self.builder.fcmp_ordered(">", one, other), one, other)
+
+    def _exchanged(self, register: Any, apart: int) -> Any:
+        return self.shuffled(register, register, [lane ^ apart for lane in range(LANES)])
+
+    def packed(self, truths: Any) -> Any:
+        """Return a truth of each lane as a bit of 64."""
+        packed = self.builder.bitcast(truths, ir.IntType(LANES))
+        return self.builder.zext(packed, ir.IntType(64))
+
+    def unpacked(self, bits: Any) -> Any:
+        """Return the truths of the lanes from the lowest of 64 bits."""
+        packed = self.builder.trunc(bits, ir.IntType(LANES))
+        return self.builder.bitcast(packed, ir.VectorType(ir.IntType(1), LANES))
+
+
+def number(value: int) -> Any:
+    """Return a constant of 64 bits."""
+    return ir.Constant(ir.IntType(64), value)
+
+
+def looped(
+    builder: Any, count: Any, firsts: Sequence[Any], body: Callable[..., Sequence[Any]]
+) -> list[Any]:
+    """Write a loop over numbers from 0 on, at least one; return the last turn's values.
+
+    `body` is called with a number and the values that the last turn left, `firsts` in the first
+    turn. It returns the next ones.
+    """
+    before = builder.block
+    turn, after = builder.append_basic_block("turn"), builder.append_basic_block("after")
+    builder.branch(turn)
+    builder.position_at_end(turn)
+    register = builder.phi(ir.IntType(64))
+    values = [builder.phi(first.type) for first in firsts]
+    results = body(register, *values)
+    following = builder.add(register, number(1))
+    last = builder.block
+    join_turns(
+        ((register, number(0), following), *zip(values, firsts, results, strict=True)), before, last
+    )
+    builder.cbranch(builder.icmp_signed("<", following, count), turn, after)
+    builder.position_at_end(after)
+    return [*results]
+
+
+def four_of(builder: Any, context: Any, array_type: Any, array: Any) -> list[Any]:
+    """Load the first four numbers of an array of int64."""
+    kind = ir.IntType(64)
+    places = [
+        address_of(context, builder, kind, array_type, array, number(n)) for n in range(QUARTERS)
+    ]
+    return [builder.load(place, align=1, typ=kind) for place in places]
