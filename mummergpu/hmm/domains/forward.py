@@ -1,7 +1,7 @@
-"""The sums over all paths to each cell (Forward) of four comparisons, with HMMER's bits.
+"""The sums over all paths to each cell (Forward) of several comparisons, with HMMER's bits.
 
 Sequences of a group end together: a shorter one begins at a later row than the longest. So all rows
-but those in which one begins are the same for the four.
+but those in which one begins are the same for all.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.hmm.domains.odds import STEPS, Odds
-from mummergpu.hmm.domains.quarters import LANES, QUARTERS, Quarters, four_of, looped, number
+from mummergpu.hmm.domains.quarters import Quarters, looped, number, numbers_of
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import intrinsic, types
 
-BEGIN, ENTER, LEAVE, AGAIN, END, SCALE, CARRY = range(7)
-"""The rows of a state: HMMER's N, B, E, J and C, the scale, and a deletion's last cells."""
-STATES: Final = 7
-SPECIALS: Final = 6
-"""The rows that are kept of each row."""
+BEGIN, ENTER, LEAVE, AGAIN, END, SCALE = range(6)
+"""The rows of states: HMMER's N, B, E, J and C, and the scale."""
+STATES: Final = 6
+MATCHES, CARRY = range(2)
+"""The rows of sums: of the matches of each lane, and the deletions after the last register."""
+SUMS: Final = 2
 
 RESCALED: Final = 1e4
 _SERIAL: Final = 100
@@ -29,7 +30,7 @@ _SERIAL: Final = 100
 
 
 class Group(NamedTuple):
-    """Up to four sequences of residues, for compiled functions; (4,) each.
+    """Sequences side by side, for compiled functions; arrays of a number for each quarter.
 
     A quarter without a sequence has one of no residues.
     """
@@ -37,7 +38,7 @@ class Group(NamedTuple):
     codes: ByteArray  # All residues
     begins: Int64Array  # The places of the first residues
     sizes: Int64Array
-    # (4, LANES): to stay outside the profile, to move into it and out of it; to come back after a
+    # (4, quarters): to stay outside the profile, to move into it and out of it; to come back after a
     # hit, and to end.
     chances: Float32Array
 
@@ -45,19 +46,23 @@ class Group(NamedTuple):
 class Cells(NamedTuple):
     """The memory of a comparison of a group."""
 
-    # Matches and insertions of each register, (rows, registers, 2, LANES): of one row, or of all.
+    quarters: tuple[int, ...]  # Their numbers
+    # Matches and insertions of each register, (rows, registers, 2, lanes): of one row, or of all.
     emitting: Float32Array
-    deletions: Float32Array  # (rows, registers, LANES): likewise
-    states: Float32Array  # (STATES, LANES): of the last row
-    kept: Float32Array  # (rows, SPECIALS, 4): those of all rows
-    lines: Int64Array  # (4,): where the emissions of each quarter's residue begin
+    deletions: Float32Array  # (rows, registers, lanes): likewise
+    states: Float32Array  # (STATES, quarters): of the last row
+    sums: Float32Array  # (SUMS, lanes)
+    kept: Float32Array  # (rows, STATES, quarters): the states of all rows
+    lines: Int64Array  # Where the emissions of each quarter's residue begin
 
 
 def _fill_row(
     typing_context: Any,
+    quarters: Any,
     emitting: Any,
     deletions: Any,
     states: Any,
+    sums: Any,
     lines: Any,
     emissions: Any,
     steps: Any,
@@ -69,8 +74,7 @@ def _fill_row(
 ) -> Any:
     """Compute matches, insertions, and deletions without those that enter a lane but the first.
 
-    The sum of the matches is left in the state LEAVE, and the deletions after the last register
-    in CARRY. Of node n, with the row before as old, and chances in lower case:
+    Sums are left in `Cells.sums`. Of node n, with the row before as old, and chances in lower case:
 
         match[n] = emission[n] * (enter * bm[n] + old_match[n-1] * mm[n]
                                   + old_insert[n-1] * im[n] + old_delete[n-1] * dm[n])
@@ -79,15 +83,17 @@ def _fill_row(
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder)
+        vectors = Quarters(builder, quarters)
         add, multiply = builder.fadd, builder.fmul
-        emitting, deletions, states = vectors.arrays(context, signature, arguments, 0, 1, 2)
-        emissions, steps = vectors.places(context, signature, arguments, 4, 5)
-        lines = four_of(builder, context, signature.args[3], arguments[3])
-        registers, *rows = arguments[6:]
+        arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 4)
+        emitting, deletions, states, sums = arrays
+        emissions, steps = vectors.places(context, signature, arguments, 6, 7)
+        count = vectors.quarters
+        lines = numbers_of(builder, context, count, signature.args[5], arguments[5])
+        registers, *rows = arguments[8:]
         old, new = (vectors.moved(emitting, one) for one in rows[:2])
         old_deletions, deletions = (vectors.moved(deletions, one) for one in rows[2:])
-        enter = vectors.load(states, number(ENTER))
+        enter = vectors.spread(states, ENTER)
         last = builder.sub(registers, number(1))
         deletes = builder.mul(registers, number(STEPS))
 
@@ -131,24 +137,26 @@ def _fill_row(
         zero = vectors.constant(0)
         before = [vectors.up(cell, 0) for cell in cells_of(last)]
         *_, total, onward = looped(builder, registers, [*before, first_deletion, zero, zero], body)
-        vectors.store(total, states, number(LEAVE))
-        vectors.store(onward, states, number(CARRY))
+        vectors.store(total, sums, number(MATCHES))
+        vectors.store(onward, sums, number(CARRY))
         return context.get_dummy_value()
 
     one = types.int64
-    arrays = emitting, deletions, states, lines, emissions, steps
-    return types.void(*arrays, *5 * [one]), generate
+    arrays = emitting, deletions, states, sums, lines, emissions, steps
+    return types.void(quarters, *arrays, *5 * [one]), generate
 
 
 fill_row = cast(Any, intrinsic(_fill_row))
-"""Called with arrays of `Cells`, the emissions, the steps, the registers of a row, and where in
+"""Called with the quarters and arrays of `Cells`, the emissions, the steps, the registers of a row, and where in
 `emitting` and in `deletions` the last row and the new one begin."""
 
 
 def _extend_deletions(
     typing_context: Any,
+    quarters: Any,
     deletions: Any,
     states: Any,
+    sums: Any,
     steps: Any,
     registers: Any,
     row: Any,
@@ -156,19 +164,18 @@ def _extend_deletions(
 ) -> Any:
     """Let deletions enter the next lane; return the lanes in which some cell changes, as bits.
 
-    Those whose bit in `active` is 0 stay. The sum of matches (in SCALE) and deletions is left in
-    LEAVE.
+    Those whose bit in `active` is 0 stay. The sum of matches and deletions is left in the state LEAVE.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder)
-        deletions, states = vectors.arrays(context, signature, arguments, 0, 1)
-        (steps,) = vectors.places(context, signature, arguments, 2)
-        registers, row, active = arguments[3:]
+        vectors = Quarters(builder, quarters)
+        deletions, states, sums = vectors.arrays(context, signature, arguments, 1, 2, 3)
+        (steps,) = vectors.places(context, signature, arguments, 4)
+        registers, row, active = arguments[5:]
         deletions = vectors.moved(deletions, row)
         deletes = builder.mul(registers, number(STEPS))
         zero = vectors.constant(0)
-        entering = vectors.up(vectors.load(states, number(CARRY)), 0)
+        entering = vectors.up(vectors.load(sums, number(CARRY)), 0)
         entering = builder.select(vectors.unpacked(active), entering, zero)
 
         def body(register: Any, entering: Any, total: Any, changed: Any) -> list[Any]:
@@ -180,14 +187,14 @@ def _extend_deletions(
             return [builder.fmul(entering, step), builder.fadd(found, total), changed]
 
         none = vectors.unpacked(number(0))
-        firsts = [entering, vectors.load(states, number(SCALE)), none]
+        firsts = [entering, vectors.load(sums, number(MATCHES)), none]
         onward, total, changed = looped(builder, registers, firsts, body)
-        vectors.store(onward, states, number(CARRY))
-        vectors.store(vectors.totals(total), states, number(LEAVE))
+        vectors.store(onward, sums, number(CARRY))
+        vectors.pick(vectors.totals(total), states, LEAVE)
         return vectors.packed(changed)
 
     one = types.int64
-    return one(deletions, states, steps, one, one, one), generate
+    return one(quarters, deletions, states, sums, steps, one, one, one), generate
 
 
 extend_deletions = cast(Any, intrinsic(_extend_deletions))
@@ -196,16 +203,21 @@ extend_deletions = cast(Any, intrinsic(_extend_deletions))
 @inline
 def fill_deletions(odds: Odds, cells: Cells, row: int) -> None:
     """Extend deletions through all lanes, each sequence as long as HMMER does."""
-    for lane in range(LANES):
-        cells.states[SCALE, lane] = cells.states[LEAVE, lane]
-    active = (1 << LANES) - 1
+    active = (1 << cells.sums.shape[1]) - 1
     for _ in range(NODES - 1):
         changed = extend_deletions(
-            cells.deletions, cells.states, odds.steps, odds.registers, row, active
+            cells.quarters,
+            cells.deletions,
+            cells.states,
+            cells.sums,
+            odds.steps,
+            odds.registers,
+            row,
+            active,
         )
         if odds.nodes >= _SERIAL:
             active = 0
-            for quarter in range(QUARTERS):
+            for quarter in range(len(cells.quarters)):
                 own = np.int64(15) << (NODES * quarter)
                 if changed & own:
                     active |= own
@@ -218,56 +230,60 @@ def leave_row(odds: Odds, group: Group, cells: Cells, row: int, deletion_row: in
     """Compute the special states of a row; scale the sequences whose sum is large."""
     states, chances = cells.states, group.chances
     is_scaled = False
-    for lane in range(LANES):
-        stay, move = chances[0, lane], chances[1, lane]
-        left = states[LEAVE, lane]
-        before = states[BEGIN, lane] * stay
-        end = states[END, lane] * stay + left * chances[3, lane]
-        again = states[AGAIN, lane] * stay + left * chances[2, lane]
-        enter = again * move + before * move
-        is_large = left > np.float32(RESCALED)
-        is_scaled |= is_large
-        scale = left if is_large else np.float32(1)
-        states[BEGIN, lane], states[END, lane] = before / scale, end / scale
-        states[AGAIN, lane], states[ENTER, lane] = again / scale, enter / scale
-        states[LEAVE, lane] = np.float32(1) if is_large else left
-        states[SCALE, lane] = scale
+    for quarter in range(len(cells.quarters)):
+        stay, move = chances[0, quarter], chances[1, quarter]
+        left = states[LEAVE, quarter]
+        states[BEGIN, quarter] *= stay
+        states[END, quarter] = states[END, quarter] * stay + left * chances[3, quarter]
+        states[AGAIN, quarter] = states[AGAIN, quarter] * stay + left * chances[2, quarter]
+        states[ENTER, quarter] = states[AGAIN, quarter] * move + states[BEGIN, quarter] * move
+        states[SCALE, quarter] = 1
+        if left > np.float32(RESCALED):
+            is_scaled = True
+            states[SCALE, quarter] = left
+            for state in range(SCALE):
+                states[state, quarter] /= left
+            states[LEAVE, quarter] = 1
     if is_scaled:
-        for register in range(odds.registers):
-            for lane in range(LANES):
-                factor = np.float32(1) / states[SCALE, lane]
-                at = register * LANES + lane
-                cells.deletions[deletion_row + at] *= factor
-                at += register * LANES
-                cells.emitting[row + at] *= factor
-                cells.emitting[row + at + LANES] *= factor
+        lanes = cells.sums.shape[1]
+        for quarter in range(len(cells.quarters)):
+            factor = np.float32(1) / states[SCALE, quarter]
+            for register in range(odds.registers):
+                at = register * lanes + quarter * NODES
+                for lane in range(at, at + NODES):
+                    cells.deletions[deletion_row + lane] *= factor
+                at += register * lanes
+                for lane in range(row + at, row + at + NODES):
+                    cells.emitting[lane] *= factor
+                    cells.emitting[lane + lanes] *= factor
 
 
 @inline
 def keep_states(cells: Cells, row: int) -> None:
     """Keep the special states of a row."""
-    for state in range(SPECIALS):
-        for quarter in range(QUARTERS):
-            cells.kept[row, state, quarter] = cells.states[state, quarter * NODES]
+    for state in range(STATES):
+        for quarter in range(len(cells.quarters)):
+            cells.kept[row, state, quarter] = cells.states[state, quarter]
 
 
 @inline
 def begin_sequences(odds: Odds, group: Group, cells: Cells, rows: int, row: int) -> None:
     """Begin the sequences whose row before the first residue is row number `row` of `rows`."""
-    width = odds.registers * LANES
+    lanes = cells.sums.shape[1]
+    width = odds.registers * lanes
     emitting = (2 * width * row) % cells.emitting.size
     deletions = (width * row) % cells.deletions.size
-    for quarter in range(QUARTERS):
+    for quarter in range(len(cells.quarters)):
         if rows - group.sizes[quarter] != row:
             continue
+        for state in range(STATES):
+            cells.states[state, quarter] = 0
+        cells.states[BEGIN, quarter] = cells.states[SCALE, quarter] = 1
+        cells.states[ENTER, quarter] = group.chances[1, quarter]
         for lane in range(quarter * NODES, (quarter + 1) * NODES):
-            for state in range(STATES):
-                cells.states[state, lane] = 0
-            cells.states[BEGIN, lane] = cells.states[SCALE, lane] = 1
-            cells.states[ENTER, lane] = group.chances[1, lane]
-            for at in range(lane, width, LANES):
+            for at in range(lane, width, lanes):
                 cells.deletions[deletions + at] = 0
-            for at in range(lane, 2 * width, LANES):
+            for at in range(lane, 2 * width, lanes):
                 cells.emitting[emitting + at] = 0
 
 
@@ -277,13 +293,13 @@ def fill_forward(odds: Odds, group: Group, cells: Cells, rows: int) -> None:
 
     Arrays of one row serve for all rows.
     """
-    width = odds.registers * LANES
+    width = odds.registers * cells.sums.shape[1]
     emitting_size, deletions_size = cells.emitting.size, cells.deletions.size
     emissions = odds.emissions
     begin_sequences(odds, group, cells, rows, 0)
     keep_states(cells, 0)
     for row in range(1, rows + 1):
-        for quarter in range(QUARTERS):
+        for quarter in range(len(cells.quarters)):
             # Residues of a shorter sequence that come before its begin do not matter.
             at = group.begins[quarter] + max(0, group.sizes[quarter] - rows + row - 1)
             code = np.int64(group.codes[at]) if group.sizes[quarter] else np.int64(0)
@@ -291,9 +307,11 @@ def fill_forward(odds: Odds, group: Group, cells: Cells, rows: int) -> None:
         new = (2 * width * row) % emitting_size
         new_deletions = (width * row) % deletions_size
         fill_row(
+            cells.quarters,
             cells.emitting,
             cells.deletions,
             cells.states,
+            cells.sums,
             cells.lines,
             emissions,
             odds.steps,

@@ -1,7 +1,8 @@
-"""Registers whose quarters belong to four comparisons with one profile, and loops over them.
+"""Registers whose quarters belong to several comparisons with one profile, and loops over them.
 
 Each quarter holds four nodes, as a whole register does in HMMER. Lanes of different quarters never
 meet and nothing is rounded at other places, so each comparison has the bits that it has alone.
+There are four quarters in 512 bits, and two, still so called, in 256.
 """
 
 from __future__ import annotations
@@ -10,18 +11,27 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mummergpu.hmm.domains.odds import LANES as NODES
+from mummergpu.runtime.compiled.levels import usable_levels
 from mummergpu.runtime.llvm import address_of, ir
 from mummergpu.runtime.vectors import FloatVectors, join_turns
 
-QUARTERS: Final = 4
-LANES: Final = QUARTERS * NODES
+MOST_QUARTERS: Final = 4
+
+
+def quarters_of_processor() -> tuple[int, ...]:
+    """Return the numbers of the quarters in a register of this processor."""
+    return tuple(range(4 if "x86-64-v4" in usable_levels() else 2))
 
 
 class Quarters(FloatVectors):
-    """Writes instructions for registers of four comparisons."""
+    """Writes instructions for registers of several comparisons.
 
-    def __init__(self, builder: Any) -> None:
-        super().__init__(builder, LANES)
+    `quarters` is numba's type of a tuple of as many integers.
+    """
+
+    def __init__(self, builder: Any, quarters: Any) -> None:
+        self.quarters = quarters.count
+        super().__init__(builder, self.quarters * NODES)
         self.quarter = FloatVectors(builder, NODES)
 
     def places(self, context: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
@@ -34,26 +44,43 @@ class Quarters(FloatVectors):
         return self.builder.bitcast(self.builder.gep(element, [floats]), self.kind.as_pointer())
 
     def in_all(self, quarters: Any, at: Any) -> Any:
-        """Load a quarter into all four."""
+        """Load a quarter into all."""
         loaded = self.quarter.load(quarters, at)
-        return self.shuffled(loaded, loaded, [*range(NODES)] * QUARTERS)
+        return self.shuffled(loaded, loaded, [*range(NODES)] * self.quarters)
 
     def of_each(self, quarters: Any, places: Sequence[Any]) -> Any:
         """Load each quarter from a place of its own."""
-        loaded = [self.quarter.load(quarters, place) for place in places]
-        halves = [
-            self.shuffled(loaded[n], loaded[n + 1], range(2 * NODES)) for n in range(0, QUARTERS, 2)
-        ]
-        return self.shuffled(halves[0], halves[1], range(LANES))
+        parts = [self.quarter.load(quarters, place) for place in places]
+        while len(parts) > 1:
+            lanes = self.lanes // len(parts) * 2
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self.shuffled(one, other, range(lanes)) for one, other in pairs]
+        return parts[0]
+
+    def spread(self, floats: Any, row: int) -> Any:
+        """Load a number of each quarter from a row of numbers into its lanes."""
+        vectors = FloatVectors(self.builder, self.quarters)
+        loaded = vectors.load(self._row(floats, vectors, row), number(0))
+        return self.shuffled(loaded, loaded, [lane // NODES for lane in range(self.lanes)])
+
+    def pick(self, register: Any, floats: Any, row: int) -> None:
+        """Store the first lane of each quarter into a row of numbers."""
+        vectors = FloatVectors(self.builder, self.quarters)
+        picked = self.shuffled(register, register, range(0, self.lanes, NODES))
+        vectors.store(picked, self._row(floats, vectors, row), number(0))
+
+    def _row(self, floats: Any, vectors: FloatVectors, row: int) -> Any:
+        rows = self.builder.bitcast(floats, vectors.kind.as_pointer())
+        return self.builder.gep(rows, [number(row)])
 
     def up(self, register: Any, before: float) -> Any:
         """Shift the lanes of each quarter up by one; the first ones get a constant."""
-        order = [LANES + lane if lane % NODES == 0 else lane - 1 for lane in range(LANES)]
+        order = [self.lanes + lane if lane % NODES == 0 else lane - 1 for lane in range(self.lanes)]
         return self.shuffled(register, self.constant(before), order)
 
     def down(self, register: Any) -> Any:
         """Shift the lanes of each quarter down by one; the last ones get 0."""
-        order = [LANES + lane if lane % NODES == NODES - 1 else lane + 1 for lane in range(LANES)]
+        order = [self.lanes + lane if lane % NODES == NODES - 1 else lane + 1 for lane in range(self.lanes)]
         return self.shuffled(register, self.constant(0), order)
 
     def totals(self, register: Any) -> Any:
@@ -73,17 +100,17 @@ class Quarters(FloatVectors):
         return self.builder.select(self.builder.fcmp_ordered(">", one, other), one, other)
 
     def _exchanged(self, register: Any, apart: int) -> Any:
-        return self.shuffled(register, register, [lane ^ apart for lane in range(LANES)])
+        return self.shuffled(register, register, [lane ^ apart for lane in range(self.lanes)])
 
     def packed(self, truths: Any) -> Any:
         """Return a truth of each lane as a bit of 64."""
-        packed = self.builder.bitcast(truths, ir.IntType(LANES))
+        packed = self.builder.bitcast(truths, ir.IntType(self.lanes))
         return self.builder.zext(packed, ir.IntType(64))
 
     def unpacked(self, bits: Any) -> Any:
         """Return the truths of the lanes from the lowest of 64 bits."""
-        packed = self.builder.trunc(bits, ir.IntType(LANES))
-        return self.builder.bitcast(packed, ir.VectorType(ir.IntType(1), LANES))
+        packed = self.builder.trunc(bits, ir.IntType(self.lanes))
+        return self.builder.bitcast(packed, ir.VectorType(ir.IntType(1), self.lanes))
 
 
 def number(value: int) -> Any:
@@ -116,10 +143,12 @@ def looped(
     return [*results]
 
 
-def four_of(builder: Any, context: Any, array_type: Any, array: Any) -> list[Any]:
-    """Load the first four numbers of an array of int64."""
+def numbers_of(
+    builder: Any, context: Any, count: int, array_type: Any, array: Any
+) -> list[Any]:
+    """Load the first numbers of an array of int64."""
     kind = ir.IntType(64)
     places = [
-        address_of(context, builder, kind, array_type, array, number(n)) for n in range(QUARTERS)
+        address_of(context, builder, kind, array_type, array, number(n)) for n in range(count)
     ]
     return [builder.load(place, align=1, typ=kind) for place in places]
