@@ -13,6 +13,8 @@ FLOAT, BYTE, WORD = ctypes.c_float, ctypes.c_uint8, ctypes.c_int16
 E, N, J, B, C, SCALE = range(6)
 SPECIALS = 6
 UNDERFLOW = -1
+MATCH = 1
+"""HMMER's number of a match state in a trace."""
 
 
 class OptimizedProfile(ctypes.Structure):
@@ -128,6 +130,7 @@ class HmmerDomains(HmmerFilters):
                 status = getattr(self._library, name)(*text, self._profile, *others, *out)
             except SystemError:  # No path emits the sequence; the matrix is filled all the same.
                 status = UNDERFLOW
+        self.failed = status != 0
         return status, np.float32(score.value)
 
     def forward(self, codes, parser=False):

@@ -50,9 +50,12 @@ class Cells(NamedTuple):
     # Matches and insertions of each register, (rows, registers, 2, lanes): of one row, or of all.
     emitting: Float32Array
     deletions: Float32Array  # (rows, registers, lanes): likewise
+    # The floats from a row of each to the next; 0 for one row that serves for all.
+    strides: tuple[int, int]
     states: Float32Array  # (STATES, quarters): of the last row
     sums: Float32Array  # (SUMS, lanes)
     kept: Float32Array  # (rows, STATES, quarters): the states of all rows
+    has_own_scales: Int64Array  # Which sequences Backward scales otherwise than Forward
     lines: Int64Array  # Where the emissions of each quarter's residue begin
 
 
@@ -201,6 +204,16 @@ extend_deletions = cast(Any, intrinsic(_extend_deletions))
 
 
 @inline
+def find_lines(odds: Odds, group: Group, cells: Cells, place: int) -> None:
+    """Find the emissions of the residues at a place from the ends of all sequences, below 0."""
+    for quarter in range(len(cells.quarters)):
+        # Residues of a shorter sequence that come before its begin do not matter.
+        at = group.begins[quarter] + max(0, group.sizes[quarter] + place)
+        code = np.int64(group.codes[at]) if group.sizes[quarter] else np.int64(0)
+        cells.lines[quarter] = code * odds.registers
+
+
+@inline
 def fill_deletions(odds: Odds, cells: Cells, row: int) -> None:
     """Extend deletions through all lanes, each sequence as long as HMMER does."""
     active = (1 << cells.sums.shape[1]) - 1
@@ -267,61 +280,55 @@ def keep_states(cells: Cells, row: int) -> None:
 
 
 @inline
-def begin_sequences(odds: Odds, group: Group, cells: Cells, rows: int, row: int) -> None:
-    """Begin the sequences whose row before the first residue is row number `row` of `rows`."""
+def begin_sequence(odds: Odds, group: Group, cells: Cells, quarter: int, row: int) -> None:
+    """Begin a sequence at the row before its first residue."""
     lanes = cells.sums.shape[1]
-    width = odds.registers * lanes
-    emitting = (2 * width * row) % cells.emitting.size
-    deletions = (width * row) % cells.deletions.size
-    for quarter in range(len(cells.quarters)):
-        if rows - group.sizes[quarter] != row:
-            continue
-        for state in range(STATES):
-            cells.states[state, quarter] = 0
-        cells.states[BEGIN, quarter] = cells.states[SCALE, quarter] = 1
-        cells.states[ENTER, quarter] = group.chances[1, quarter]
-        for lane in range(quarter * NODES, (quarter + 1) * NODES):
-            for at in range(lane, width, lanes):
-                cells.deletions[deletions + at] = 0
-            for at in range(lane, 2 * width, lanes):
-                cells.emitting[emitting + at] = 0
+    for state in range(STATES):
+        cells.states[state, quarter] = 0
+    cells.states[BEGIN, quarter] = cells.states[SCALE, quarter] = 1
+    cells.states[ENTER, quarter] = group.chances[1, quarter]
+    emitting, deletions = row * cells.strides[0], row * cells.strides[1]
+    for register in range(odds.registers):
+        at = register * lanes + quarter * NODES
+        for lane in range(at, at + NODES):
+            cells.deletions[deletions + lane] = 0
+        at += emitting + register * lanes
+        for lane in range(at, at + NODES):
+            cells.emitting[lane] = cells.emitting[lane + lanes] = 0
 
 
 @jit
 def fill_forward(odds: Odds, group: Group, cells: Cells, rows: int) -> None:
-    """Compute the cells of a group whose longest sequence has `rows` residues.
-
-    Arrays of one row serve for all rows.
-    """
-    width = odds.registers * cells.sums.shape[1]
-    emitting_size, deletions_size = cells.emitting.size, cells.deletions.size
+    """Compute the cells of a group whose longest sequence has `rows` residues."""
+    stride, deletions_stride = cells.strides
     emissions = odds.emissions
-    begin_sequences(odds, group, cells, rows, 0)
-    keep_states(cells, 0)
-    for row in range(1, rows + 1):
-        for quarter in range(len(cells.quarters)):
-            # Residues of a shorter sequence that come before its begin do not matter.
-            at = group.begins[quarter] + max(0, group.sizes[quarter] - rows + row - 1)
-            code = np.int64(group.codes[at]) if group.sizes[quarter] else np.int64(0)
-            cells.lines[quarter] = code * odds.registers
-        new = (2 * width * row) % emitting_size
-        new_deletions = (width * row) % deletions_size
-        fill_row(
-            cells.quarters,
-            cells.emitting,
-            cells.deletions,
-            cells.states,
-            cells.sums,
-            cells.lines,
-            emissions,
-            odds.steps,
-            odds.registers,
-            (2 * width * (row - 1)) % emitting_size,
-            new,
-            (width * (row - 1)) % deletions_size,
-            new_deletions,
-        )
-        fill_deletions(odds, cells, new_deletions)
-        leave_row(odds, group, cells, new, new_deletions)
-        begin_sequences(odds, group, cells, rows, row)
+    following = 0
+    for row in range(rows + 1):
+        if row:
+            find_lines(odds, group, cells, row - rows - 1)
+            fill_row(
+                cells.quarters,
+                cells.emitting,
+                cells.deletions,
+                cells.states,
+                cells.sums,
+                cells.lines,
+                emissions,
+                odds.steps,
+                odds.registers,
+                stride * (row - 1),
+                stride * row,
+                deletions_stride * (row - 1),
+                deletions_stride * row,
+            )
+            fill_deletions(odds, cells, deletions_stride * row)
+            leave_row(odds, group, cells, stride * row, deletions_stride * row)
+        if row == following:
+            following = rows + 1
+            for quarter in range(len(cells.quarters)):
+                begin = rows - group.sizes[quarter]
+                if begin == row:
+                    begin_sequence(odds, group, cells, quarter, row)
+                elif begin > row:
+                    following = min(following, begin)
         keep_states(cells, row)

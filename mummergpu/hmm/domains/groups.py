@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.hmm.domains.accuracy import CHOICES, Accuracies
 from mummergpu.hmm.domains.forward import STATES, SUMS, Cells, Group
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import Odds, lengths_of
@@ -37,19 +38,34 @@ def group_of(
 
 
 def cells_of(
-    odds: Odds, quarters: tuple[int, ...], rows: int, emitting_rows: int, deletion_rows: int
+    odds: Odds, quarters: tuple[int, ...], rows: int, keeps: bool, keeps_deletions: bool = False
 ) -> Cells:
-    """Return memory for a group of so many residues, and for some rows of cells."""
+    """Return memory for a group of so many residues, for the cells of one row or of all."""
     lanes = len(quarters) * NODES
     width = odds.registers * lanes
     return Cells(
         quarters,
-        aligned_floats(emitting_rows * 2 * width),
-        aligned_floats(deletion_rows * width),
+        aligned_floats((rows * keeps + 1) * 2 * width),
+        aligned_floats((rows * keeps_deletions + 1) * width),
+        (2 * width * keeps, width * keeps_deletions),
         np.zeros((STATES, len(quarters)), dtype=np.float32),
         aligned_floats(SUMS * lanes).reshape(SUMS, lanes),
         np.empty((rows + 1, STATES, len(quarters)), dtype=np.float32),
-        np.empty(len(quarters), dtype=np.int64),
+        *np.zeros((2, len(quarters)), dtype=np.int64),
+    )
+
+
+def accuracies_of(odds: Odds, quarters: tuple[int, ...], rows: int) -> Accuracies:
+    """Return memory for the alignments of a group of so many residues."""
+    size = 2 * odds.registers * len(quarters) * NODES
+    shape = odds.registers, 2, len(quarters) * NODES
+    return Accuracies(
+        np.empty((rows + 1, odds.registers, CHOICES), dtype=np.uint16),
+        aligned_floats(size).reshape(shape),
+        np.zeros((3, len(quarters)), dtype=np.float32),
+        aligned_floats(size).reshape(shape),
+        np.zeros(len(quarters), dtype=np.int64),
+        np.zeros(len(quarters), dtype=np.float32),
     )
 
 

@@ -38,6 +38,18 @@ class Quarters(FloatVectors):
         """Return the arguments at some places, arrays, as pointers to quarters."""
         return self.quarter.arrays(context, signature, arguments, *places)
 
+    def words(self, context: Any, signature: Any, arguments: Any, place: int, at: Any) -> Any:
+        """Return a pointer to a word of 16 bits in the argument at a place, an array."""
+        kind = ir.IntType(16)
+        return address_of(
+            context, self.builder, kind, signature.args[place], arguments[place], at
+        )
+
+    def keep(self, truths: Any, words: Any, at: Any) -> None:
+        """Store a truth of each lane as a bit of a word."""
+        packed = self.builder.trunc(self.packed(truths), ir.IntType(16))
+        self.builder.store(packed, self.builder.gep(words, [at]), align=1)
+
     def moved(self, array: Any, floats: Any) -> Any:
         """Return a pointer to registers, a number of floats after a pointer to any."""
         element = self.builder.bitcast(array, self.element.as_pointer())
@@ -59,8 +71,13 @@ class Quarters(FloatVectors):
 
     def spread(self, floats: Any, row: int) -> Any:
         """Load a number of each quarter from a row of numbers into its lanes."""
-        vectors = FloatVectors(self.builder, self.quarters)
-        loaded = vectors.load(self._row(floats, vectors, row), number(0))
+        element = self.builder.bitcast(floats, self.element.as_pointer())
+        loaded: Any = ir.Constant(ir.VectorType(self.element, self.quarters), ir.Undefined)
+        # One by one: a processor waits before it loads at once what was stored in parts.
+        for quarter in range(self.quarters):
+            place = self.builder.gep(element, [number(row * self.quarters + quarter)])
+            lane = ir.Constant(ir.IntType(32), quarter)
+            loaded = self.builder.insert_element(loaded, self.builder.load(place), lane)
         return self.shuffled(loaded, loaded, [lane // NODES for lane in range(self.lanes)])
 
     def pick(self, register: Any, floats: Any, row: int) -> None:
@@ -99,6 +116,10 @@ class Quarters(FloatVectors):
         """Return the higher numbers, the second ones where they are equal, as SSE's maximum."""
         return self.builder.select(self.builder.fcmp_ordered(">", one, other), one, other)
 
+    def where(self, truths: Any, register: Any, otherwise: float) -> Any:
+        """Return the lanes that are true, and a constant in the others."""
+        return self.builder.select(truths, register, self.constant(otherwise))
+
     def _exchanged(self, register: Any, apart: int) -> Any:
         return self.shuffled(register, register, [lane ^ apart for lane in range(self.lanes)])
 
@@ -106,6 +127,11 @@ class Quarters(FloatVectors):
         """Return a truth of each lane as a bit of 64."""
         packed = self.builder.bitcast(truths, ir.IntType(self.lanes))
         return self.builder.zext(packed, ir.IntType(64))
+
+    @property
+    def no(self) -> Any:
+        """The constant that is no truth."""
+        return ir.Constant(ir.IntType(1), 0)
 
     def unpacked(self, bits: Any) -> Any:
         """Return the truths of the lanes from the lowest of 64 bits."""
@@ -119,12 +145,16 @@ def number(value: int) -> Any:
 
 
 def looped(
-    builder: Any, count: Any, firsts: Sequence[Any], body: Callable[..., Sequence[Any]]
+    builder: Any,
+    count: Any,
+    firsts: Sequence[Any],
+    body: Callable[..., Sequence[Any]],
+    stops: bool = False,
 ) -> list[Any]:
     """Write a loop over numbers from 0 on, at least one; return the last turn's values.
 
     `body` is called with a number and the values that the last turn left, `firsts` in the first
-    turn. It returns the next ones.
+    turn. It returns the next ones, and with `stops` whether this turn is the last one.
     """
     before = builder.block
     turn, after = builder.append_basic_block("turn"), builder.append_basic_block("after")
@@ -132,15 +162,18 @@ def looped(
     builder.position_at_end(turn)
     register = builder.phi(ir.IntType(64))
     values = [builder.phi(first.type) for first in firsts]
-    results = body(register, *values)
+    results = [*body(register, *values)]
     following = builder.add(register, number(1))
+    goes_on = builder.icmp_signed("<", following, count)
+    if stops:
+        goes_on = builder.and_(goes_on, builder.not_(results.pop()))
     last = builder.block
     join_turns(
         ((register, number(0), following), *zip(values, firsts, results, strict=True)), before, last
     )
-    builder.cbranch(builder.icmp_signed("<", following, count), turn, after)
+    builder.cbranch(goes_on, turn, after)
     builder.position_at_end(after)
-    return [*results]
+    return results
 
 
 def numbers_of(

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from helpers.hmmer_domains import SCALE, B, C, E, J, N, domains_of
+from helpers.hmmer_domains import MATCH, SCALE, B, C, E, J, N, domains_of
 from helpers.hmmer_library import some_profiles
 from helpers.profiles import block_of, sequences_like
 
-from mummergpu.hmm.domains.forward import fill_forward
-from mummergpu.hmm.domains.groups import cells_of, group_of
+from mummergpu.hmm.domains.accuracy import fill_accuracies, trace_alignment
+from mummergpu.hmm.domains.backward import fill_backward
+from mummergpu.hmm.domains.forward import END, fill_forward
+from mummergpu.hmm.domains.groups import accuracies_of, cells_of, group_of
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import odds_of
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -67,8 +69,7 @@ def test_forward(tmp_path, several, quarters):
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
             full = rows * profile.nodes < 1e6
-            kept = rows + 1 if full else 1
-            cells = cells_of(odds, quarters, rows, kept, kept)
+            cells = cells_of(odds, quarters, rows, full, full)
             with flushed_floats():
                 fill_forward(odds, group_for(quarters, sequences, several), cells, rows)
             for quarter, codes in enumerate(sequences):
@@ -83,3 +84,72 @@ def test_forward(tmp_path, several, quarters):
                     assert_same(emitting[:, :, 0], theirs[:, :, 0])
                     assert_same(emitting[:, :, 1], theirs[:, :, 2])
                     assert_same(deletions, theirs[:, :, 1])
+
+
+@pytest.mark.parametrize("quarters", WIDTHS)
+@pytest.mark.parametrize("several", [True, False])
+def test_backward(tmp_path, several, quarters):
+    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+        odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
+        for sequences in pieces(profile, quarters):
+            rows = max(one.size for one in sequences)
+            full = rows * profile.nodes < 1e6
+            group = group_for(quarters, sequences, several)
+            forward = cells_of(odds, quarters, rows, full)
+            cells = cells_of(odds, quarters, rows, False)
+            with flushed_floats():
+                fill_forward(odds, group, forward, rows)
+                fill_backward(odds, group, forward, cells, rows, full)
+            for quarter, codes in enumerate(sequences):
+                hmmer.configure(codes.size, several)
+                hmmer.forward(codes, parser=not full)
+                hmmer.backward(codes, parser=not full)
+                theirs, specials, has_own = hmmer.matrix(1)
+                assert has_own == cells.has_own_scales[quarter]
+                assert_same(cells.kept[rows - codes.size :, :, quarter], specials[:, THEIRS])
+                if full:
+                    emitting = forward.emitting.reshape(rows + 1, odds.registers, 2, -1)
+                    own = slice(quarter * NODES, (quarter + 1) * NODES)
+                    own = emitting[rows - codes.size + 1 :, :, :, own]
+                    with flushed_floats(), np.errstate(all="ignore"):
+                        product = hmmer.matrix(0)[0] * theirs
+                    assert_same(own, product[1:, :, ::2])
+
+
+def theirs_of_trace(states, nodes, places):
+    """The first and last aligned nodes and residues of a trace of HMMER with one hit."""
+    matches = np.flatnonzero(states == MATCH)
+    first, last = matches[0], matches[-1]
+    return [nodes[first], places[first], nodes[last], places[last]]
+
+
+@pytest.mark.parametrize("quarters", WIDTHS)
+def test_alignments(tmp_path, quarters):
+    compared = 0
+    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+        odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
+        for sequences in pieces(profile, quarters):
+            rows = max(one.size for one in sequences)
+            if rows * profile.nodes > 1e6:
+                continue
+            group = group_for(quarters, sequences, several=False)
+            forward = cells_of(odds, quarters, rows, keeps=True)
+            backward, cells = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
+            found = accuracies_of(odds, quarters, rows)
+            with flushed_floats():
+                fill_forward(odds, group, forward, rows)
+                fill_backward(odds, group, forward, backward, rows, True)
+                fill_accuracies(odds, group, forward, backward, cells, found, rows)
+            for quarter, codes in enumerate(sequences):
+                hmmer.configure(codes.size, several=False)
+                scores = hmmer.forward(codes), hmmer.backward(codes)
+                if hmmer.failed or hmmer.decode() or not np.isfinite(scores).all():
+                    continue
+                score, *trace = hmmer.accuracy()
+                assert_same(cells.states[END, quarter], score)
+                ends = np.zeros(4, dtype=np.int64)
+                begin = rows - codes.size
+                assert trace_alignment(odds, cells, found, quarter, begin, ends)
+                assert ends.tolist() == theirs_of_trace(*trace)
+                compared += 1
+    assert compared > 100

@@ -1,0 +1,396 @@
+"""Alignments of the highest expected accuracy of several comparisons (Kall and others 2005).
+
+They are found from the products that `fill_backward` leaves, which are scaled here to the posterior
+probabilities of matches and insertions. In place of the cells, the choices that lead to them are
+kept, a bit each. A sequence has one hit here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from mummergpu.hmm.domains.forward import (
+    AGAIN,
+    BEGIN,
+    CARRY,
+    END,
+    ENTER,
+    LEAVE,
+    MATCHES,
+    SCALE,
+    STATES,
+    Cells,
+    Group,
+)
+from mummergpu.hmm.domains.odds import LANES as NODES
+from mummergpu.hmm.domains.odds import STEPS, Odds
+from mummergpu.hmm.domains.quarters import Quarters, looped, number
+from mummergpu.runtime.arrays import Float32Array, Int64Array, UInt16Array
+from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.llvm import intrinsic, types
+
+FROM_INSERTION, FROM_DELETION, FROM_BEGIN, INSERTION_GOES_ON, MATCH_TO_DELETION = range(5)
+"""The choices of each register, a bit a lane. The first three are those of a match, of which the
+last one holds; it follows a match if none does. The fifth is where a deletion that follows comes
+from."""
+CHOICES: Final = 5
+
+_MATCH, _INSERTION, _DELETION = range(3)
+_NEVER: Final = float("-inf")
+
+
+class Accuracies(NamedTuple):
+    """The memory of `fill_accuracies`, besides `Cells` of one row."""
+
+    choices: UInt16Array  # (rows, registers, CHOICES)
+    weights: Float32Array  # (registers, 2, lanes): the sums of posterior probabilities of states
+    outside: Float32Array  # (3, quarters): those before and after the hit and between hits
+    # (registers, 2, lanes): the matches and deletions of the last row that the end follows.
+    ends: Float32Array
+    end_rows: Int64Array  # (quarters,): that row
+    products: Float32Array  # (quarters,): the scales of the rows so far
+
+
+def _fill_row(
+    typing_context: Any,
+    quarters: Any,
+    emitting: Any,
+    deletions: Any,
+    states: Any,
+    sums: Any,
+    products: Any,
+    weights: Any,
+    choices: Any,
+    steps: Any,
+    registers: Any,
+    products_row: Any,
+    choices_row: Any,
+) -> Any:
+    """Compute a row but for deletions that enter a lane, and add its posteriors to the weights.
+
+    Steps are possible or not. In HMMER's recurrence one that is not leads to 0, but its trace
+    takes none of them.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Quarters(builder, quarters)
+        arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 4, 5, 6)
+        emitting, deletions, states, sums, products, weights = arrays
+        (steps,) = vectors.places(context, signature, arguments, 8)
+        registers, products_row, choices_row = arguments[9:]
+        choices = vectors.words(context, signature, arguments, 7, choices_row)
+        products = vectors.moved(products, products_row)
+        enter, scale = (vectors.spread(states, which) for which in (ENTER, SCALE))
+        last = builder.sub(registers, number(1))
+        deletes = builder.mul(registers, number(STEPS))
+        zero = vectors.constant(0)
+
+        def cells_of(register: Any) -> list[Any]:
+            at = builder.mul(register, number(2))
+            match, insertion = (
+                vectors.load(emitting, builder.add(at, number(n))) for n in range(2)
+            )
+            return [match, insertion, vectors.load(deletions, register)]
+
+        def can(register: Any, which: int) -> Any:
+            at = builder.mul(register, number(STEPS))
+            step = vectors.in_all(steps, builder.add(at, number(which)))
+            return builder.fcmp_ordered(">", step, zero)
+
+        def posterior(register: Any, which: int) -> Any:
+            at = builder.add(builder.mul(register, number(2)), number(which))
+            return builder.fmul(vectors.load(products, at), scale)
+
+        def best_of(froms: list[Any], steps: list[Any]) -> Any:
+            taken = [vectors.where(step, one, 0) for one, step in zip(froms, steps, strict=True)]
+            best = taken[0]
+            for one in taken[1:]:
+                best = vectors.higher(best, one)
+            return best
+
+        def choose(register: Any, which: int, truths: Any) -> None:
+            at = builder.add(builder.mul(register, number(CHOICES)), number(which))
+            vectors.keep(truths, choices, at)
+
+        # The deletions of the first register follow from the last one's matches.
+        before = [enter, *cells_of(builder.sub(last, number(1)))]
+        final = best_of(before, [can(last, which) for which in range(4)])
+        final = builder.fadd(final, posterior(last, 0))
+        first_deletion = vectors.up(vectors.where(can(last, 4), final, 0), _NEVER)
+
+        def body(register: Any, *values: Any) -> list[Any]:
+            *before, deletion, highest, passes, _ = values
+            possible = [can(register, which) for which in range(4)]
+            posteriors = [posterior(register, which) for which in range(2)]
+            best = best_of([enter, *before], possible)
+            match = builder.fadd(best, posteriors[0])
+            ordered = [*before, enter], [*possible[1:], possible[0]]
+            froms = [vectors.where(*pair, _NEVER) for pair in zip(*ordered[::-1], strict=True)]
+            known = froms[0]
+            for which, one in enumerate(froms[1:]):
+                choose(register, which, builder.fcmp_ordered(">", one, known))
+                known = vectors.higher(one, known)
+            cells = cells_of(register)
+            stays = [can(register, which) for which in (5, 6)]
+            insertion = builder.fadd(best_of(cells[:2], stays), posteriors[1])
+            froms = [vectors.where(*pair, _NEVER) for pair in zip(stays, cells[:2], strict=True)]
+            choose(register, INSERTION_GOES_ON, builder.fcmp_unordered("<", *froms))
+            at = builder.mul(register, number(2))
+            for n, value in enumerate((match, insertion)):
+                place = builder.add(at, number(n))
+                vectors.store(value, emitting, place)
+                weight = builder.fadd(posteriors[n], vectors.load(weights, place))
+                vectors.store(weight, weights, place)
+            vectors.store(deletion, deletions, register)
+            step = vectors.in_all(steps, builder.add(deletes, register))
+            goes_on = builder.fcmp_ordered(">", step, zero)
+            onward = vectors.where(goes_on, deletion, 0)
+            following = vectors.higher(onward, vectors.where(can(register, 4), match, 0))
+            passes = builder.and_(passes, goes_on)
+            return [*cells, following, vectors.higher(highest, match), passes, onward]
+
+        every = vectors.unpacked(number((1 << vectors.lanes) - 1))
+        firsts = [vectors.up(cell, _NEVER) for cell in cells_of(last)]
+        firsts += [first_deletion, vectors.constant(_NEVER), every, zero]
+        *_, highest, passes, onward = looped(builder, registers, firsts, body)
+        entering = vectors.constant(_NEVER)
+        for _ in range(NODES - 1):
+            onward = vectors.up(onward, _NEVER)
+            entering = vectors.higher(entering, onward)
+            onward = vectors.where(passes, onward, 0)
+        vectors.store(highest, sums, number(MATCHES))
+        vectors.store(entering, sums, number(CARRY))
+        return context.get_dummy_value()
+
+    one = types.int64
+    arrays = emitting, deletions, states, sums, products, weights, choices, steps
+    return types.void(quarters, *arrays, one, one, one), generate
+
+
+fill_row = cast(Any, intrinsic(_fill_row))
+"""Called with the quarters and arrays of `Cells`, the products, the weights, the choices, the
+steps, the registers of a row, and where the row begins in the products and the choices."""
+
+
+def _enter_deletions(
+    typing_context: Any,
+    quarters: Any,
+    emitting: Any,
+    deletions: Any,
+    states: Any,
+    sums: Any,
+    choices: Any,
+    steps: Any,
+    registers: Any,
+    choices_row: Any,
+) -> Any:
+    """Complete the deletions of a row; leave the highest of all cells in the state LEAVE."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Quarters(builder, quarters)
+        arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 4)
+        emitting, deletions, states, sums = arrays
+        (steps,) = vectors.places(context, signature, arguments, 6)
+        registers, choices_row = arguments[7:]
+        choices = vectors.words(context, signature, arguments, 5, choices_row)
+        deletes = builder.mul(registers, number(STEPS))
+        zero = vectors.constant(0)
+
+        def body(register: Any, entering: Any, highest: Any) -> list[Any]:
+            deletion = vectors.higher(entering, vectors.load(deletions, register))
+            vectors.store(deletion, deletions, register)
+            step = vectors.in_all(steps, builder.add(deletes, register))
+            goes_on = builder.fcmp_ordered(">", step, zero)
+            at = builder.add(builder.mul(register, number(STEPS)), number(4))
+            begins = builder.fcmp_ordered(">", vectors.in_all(steps, at), zero)
+            match = vectors.load(emitting, builder.mul(register, number(2)))
+            froms = [
+                vectors.where(begins, match, _NEVER),
+                vectors.where(goes_on, deletion, _NEVER),
+            ]
+            at = builder.mul(register, number(CHOICES))
+            at = builder.add(at, number(MATCH_TO_DELETION))
+            vectors.keep(builder.fcmp_ordered(">=", *froms), choices, at)
+            return [vectors.where(goes_on, entering, 0), vectors.higher(highest, deletion)]
+
+        firsts = [vectors.load(sums, number(which)) for which in (CARRY, MATCHES)]
+        highest = looped(builder, registers, firsts, body)[-1]
+        vectors.pick(vectors.highest(highest), states, LEAVE)
+        return context.get_dummy_value()
+
+    one = types.int64
+    arrays = emitting, deletions, states, sums, choices, steps
+    return types.void(quarters, *arrays, one, one), generate
+
+
+enter_deletions = cast(Any, intrinsic(_enter_deletions))
+
+
+@inline
+def begin_sequence(odds: Odds, cells: Cells, found: Accuracies, quarter: int) -> None:
+    """Begin a sequence at the row before its first residue."""
+    lanes = cells.sums.shape[1]
+    never = np.float32(-np.inf)
+    for state in (LEAVE, AGAIN, END):
+        cells.states[state, quarter] = never
+    cells.states[BEGIN, quarter] = cells.states[ENTER, quarter] = 0
+    for which in range(3):
+        found.outside[which, quarter] = 0
+    for register in range(odds.registers):
+        at = register * lanes + quarter * NODES
+        for lane in range(at, at + NODES):
+            cells.deletions[lane] = never
+            own = lane + register * lanes
+            cells.emitting[own] = cells.emitting[own + lanes] = never
+        for lane in range(quarter * NODES, (quarter + 1) * NODES):
+            found.weights[register, 0, lane] = found.weights[register, 1, lane] = 0
+
+
+@inline
+def leave_row(
+    odds: Odds,
+    group: Group,
+    forward: Cells,
+    backward: Cells,
+    cells: Cells,
+    found: Accuracies,
+    row: int,
+    quarter: int,
+) -> None:
+    """Compute the special states of a row."""
+    states, outside = cells.states, found.outside
+    stay = group.chances[0, quarter]
+    chances = outside[:, quarter]
+    for which, state in enumerate((BEGIN, AGAIN, END)):
+        posterior = (
+            forward.kept[row - 1, state, quarter]
+            * backward.kept[row, state, quarter]
+            * stay
+            * found.products[quarter]
+        )
+        chances[which] += posterior
+        states[state, quarter] += posterior
+    if not states[END, quarter] > states[LEAVE, quarter]:
+        states[END, quarter] = states[LEAVE, quarter]
+        found.end_rows[quarter] = row
+        lanes = cells.sums.shape[1]
+        for register in range(odds.registers):
+            at = register * lanes + quarter * NODES
+            for lane in range(NODES):
+                own = quarter * NODES + lane
+                found.ends[register, 0, own] = cells.emitting[at + register * lanes + lane]
+                found.ends[register, 1, own] = cells.deletions[at + lane]
+    again = states[AGAIN, quarter]
+    states[AGAIN, quarter] = again if again > np.float32(0) else np.float32(0)
+    begin, again = states[BEGIN, quarter], states[AGAIN, quarter]
+    states[ENTER, quarter] = begin if begin > again else again
+    if backward.has_own_scales[quarter]:
+        found.products[quarter] *= (
+            forward.kept[row, SCALE, quarter] / backward.kept[row, SCALE, quarter]
+        )
+
+
+@jit
+def fill_accuracies(
+    odds: Odds,
+    group: Group,
+    forward: Cells,
+    backward: Cells,
+    cells: Cells,
+    found: Accuracies,
+    rows: int,
+) -> None:
+    """Find the choices of the best alignments, after `fill_backward` with products.
+
+    The expected numbers of residues that are aligned right are left in the state END.
+    """
+    for row in range(rows + 1):
+        if row:
+            for quarter in range(len(cells.quarters)):
+                scale = found.products[quarter] * forward.kept[row, SCALE, quarter]
+                is_in = row > rows - group.sizes[quarter]
+                cells.states[SCALE, quarter] = scale if is_in else np.float32(0)
+            fill_row(
+                cells.quarters,
+                cells.emitting,
+                cells.deletions,
+                cells.states,
+                cells.sums,
+                forward.emitting,
+                found.weights,
+                found.choices,
+                odds.steps,
+                odds.registers,
+                forward.strides[0] * row,
+                odds.registers * CHOICES * row,
+            )
+            enter_deletions(
+                cells.quarters,
+                cells.emitting,
+                cells.deletions,
+                cells.states,
+                cells.sums,
+                found.choices,
+                odds.steps,
+                odds.registers,
+                odds.registers * CHOICES * row,
+            )
+        for quarter in range(len(cells.quarters)):
+            begin = rows - group.sizes[quarter]
+            if row == begin and row < rows:
+                begin_sequence(odds, cells, found, quarter)
+                found.products[quarter] = np.float32(1) / backward.kept[row, BEGIN, quarter]
+            if row > begin:
+                leave_row(odds, group, forward, backward, cells, found, row, quarter)
+            for state in range(STATES):
+                cells.kept[row, state, quarter] = cells.states[state, quarter]
+
+
+@jit
+def trace_alignment(
+    odds: Odds, cells: Cells, found: Accuracies, quarter: int, begin: int, ends: Int64Array
+) -> bool:
+    """Find where the alignment of a sequence begins and ends, after `fill_accuracies`.
+
+    `begin` is the row before the sequence's first residue. `ends` receives the first and the last
+    aligned node and residue, from 1 on. Return whether the alignment comes from the begin.
+    """
+    node, state, best = 0, _MATCH, np.float32(-np.inf)
+    for register in range(odds.registers):
+        for which in (_MATCH, _DELETION):
+            for lane in range(NODES):
+                own = found.ends[register, which // _DELETION, quarter * NODES + lane]
+                if own > best or (which == _MATCH and own == best):
+                    best, state, node = own, which, lane * odds.registers + register
+    row = found.end_rows[quarter]
+    ends[2] = 0
+    while True:
+        lane = quarter * NODES + node // odds.registers
+        register = node % odds.registers
+        if state == _MATCH:
+            if not ends[2]:
+                ends[2], ends[3] = node + 1, row - begin
+            place = row
+            row, node = row - 1, node - 1
+            if (found.choices[place, register, FROM_BEGIN] >> lane) & 1:
+                break
+            if (found.choices[place, register, FROM_DELETION] >> lane) & 1:
+                state = _DELETION
+            elif (found.choices[place, register, FROM_INSERTION] >> lane) & 1:
+                state = _INSERTION
+        elif state == _INSERTION:
+            if not (found.choices[row, register, INSERTION_GOES_ON] >> lane) & 1:
+                state = _MATCH
+            row -= 1
+        else:
+            node -= 1
+            lane = quarter * NODES + node // odds.registers
+            register = node % odds.registers
+            if (found.choices[row, register, MATCH_TO_DELETION] >> lane) & 1:
+                state = _MATCH
+        if node < 0 or row <= begin:
+            return False
+    ends[0], ends[1] = node + 2, row - begin + 1
+    return cells.kept[row, BEGIN, quarter] > cells.kept[row, AGAIN, quarter]
