@@ -12,6 +12,9 @@ from mummergpu.hmm.domains.forward import END, fill_forward
 from mummergpu.hmm.domains.groups import accuracies_of, cells_of, group_of
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import odds_of
+from mummergpu.hmm.domains.null2 import expected_odds, meanings
+from mummergpu.hmm.domains.regions import Occupancy, regions_of
+from mummergpu.hmm.proteins import CODES
 from mummergpu.runtime.flushed_floats import flushed_floats
 
 pytest.importorskip("pyhmmer")
@@ -140,6 +143,10 @@ def test_alignments(tmp_path, quarters):
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, backward, rows, True)
                 fill_accuracies(odds, group, forward, backward, cells, found, rows)
+                scales = np.float32(1) / np.maximum(group.sizes, 1).astype(np.float32)
+                null2 = np.empty((CODES, len(quarters)), dtype=np.float32)
+                own = found.weights, found.outside, scales
+                expected_odds(quarters, odds, *own, meanings(), null2)
             for quarter, codes in enumerate(sequences):
                 hmmer.configure(codes.size, several=False)
                 scores = hmmer.forward(codes), hmmer.backward(codes)
@@ -151,5 +158,31 @@ def test_alignments(tmp_path, quarters):
                 begin = rows - codes.size
                 assert trace_alignment(odds, cells, found, quarter, begin, ends)
                 assert ends.tolist() == theirs_of_trace(*trace)
+                assert_same(null2[:, quarter], hmmer.null2())
                 compared += 1
     assert compared > 100
+
+
+@pytest.mark.parametrize("quarters", WIDTHS)
+def test_occupancy(tmp_path, quarters):
+    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+        odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
+        for sequences in pieces(profile, quarters):
+            rows = max(one.size for one in sequences)
+            group = group_for(quarters, sequences)
+            forward, backward = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
+            with flushed_floats():
+                fill_forward(odds, group, forward, rows)
+                fill_backward(odds, group, forward, backward, rows, False)
+            for quarter, codes in enumerate(sequences):
+                hmmer.configure(codes.size, several=True)
+                hmmer.forward(codes, parser=True)
+                if hmmer.failed:
+                    continue
+                hmmer.backward(codes, parser=True)
+                found = Occupancy(*np.empty((3, codes.size + 1), dtype=np.float32))
+                regions = np.empty((codes.size, 3), dtype=np.int64)
+                with flushed_floats():
+                    regions_of(group, forward, backward, rows, quarter, found, regions)
+                for ours, theirs in zip(found, hmmer.occupancy(codes.size), strict=True):
+                    assert_same(ours, theirs)
