@@ -42,11 +42,12 @@ class Matrix(ctypes.Structure):
 
 
 class Trace(ctypes.Structure):
-    """The begin of HMMER's ``P7_TRACE``."""
+    """HMMER's ``P7_TRACE``."""
 
     _fields_ = [
         *[("N", INTEGER), ("nalloc", INTEGER), ("st", POINTER), ("k", POINTER), ("i", POINTER)],
-        ("pp", POINTER),
+        *[("pp", POINTER), ("M", INTEGER), ("L", INTEGER), ("ndom", INTEGER)],
+        *[(name, POINTER) for name in ("tfrom", "tto", "sqfrom", "sqto", "hmmfrom", "hmmto")],
     ]
 
 
@@ -62,6 +63,7 @@ def numbers(address, shape, kind=np.float32):
     return np.frombuffer(ctypes.string_at(address, size), dtype=kind).reshape(shape).copy()
 
 
+_SEQUENCE = ctypes.c_char_p, INTEGER
 _SIGNATURES = {
     "p7_oprofile_ReconfigUnihit": (INTEGER, POINTER, INTEGER),
     "p7_oprofile_ReconfigMultihit": (INTEGER, POINTER, INTEGER),
@@ -77,6 +79,13 @@ _SIGNATURES = {
     "p7_trace_CreateWithPP": (POINTER,),
     "p7_trace_Reuse": (INTEGER, POINTER),
     "p7_Null2_ByExpectation": (INTEGER, POINTER, POINTER, POINTER),
+    "p7_trace_Index": (INTEGER, POINTER),
+    "p7_StochasticTrace": (INTEGER, POINTER, *_SEQUENCE, POINTER, POINTER, POINTER),
+    "p7_Null2_ByTrace": (INTEGER, POINTER, POINTER, INTEGER, INTEGER, POINTER, POINTER),
+    "p7_spensemble_Create": (POINTER, INTEGER, INTEGER, INTEGER),
+    "p7_spensemble_Add": (INTEGER, POINTER, *5 * [INTEGER]),
+    "p7_spensemble_Cluster": (INTEGER, POINTER, FLOAT, INTEGER, INTEGER, FLOAT, FLOAT, POINTER),
+    "p7_spensemble_GetClusterCoords": (INTEGER, POINTER, INTEGER, *5 * [POINTER]),
     "esl_randomness_CreateFast": (POINTER, ctypes.c_uint32),
     "esl_randomness_Init": (INTEGER, POINTER, ctypes.c_uint32),
 }
@@ -170,6 +179,53 @@ class HmmerDomains(HmmerFilters):
         odds = (FLOAT * CODES)()
         self.run("p7_Null2_ByExpectation", None, self._matrices[1], odds, result=False)
         return np.array(odds, dtype=np.float32)
+
+    def sampled(self, codes, seed, count):
+        """Segments of random paths after `forward`, and the sums of the odds of residues."""
+        random = self._library.esl_randomness_CreateFast(seed)
+        text = b"\xff" + codes.tobytes() + b"\xff"
+        totals = np.zeros(codes.size + 1, dtype=np.float32)
+        segments = []
+        for path in range(count):
+            self._library.p7_trace_Reuse(self._trace)
+            own = self._profile, self._matrices[0], self._trace
+            with flushed_floats():
+                self._library.p7_StochasticTrace(random, text, codes.size, *own)
+            self._library.p7_trace_Index(self._trace)
+            trace = ctypes.cast(self._trace, ctypes.POINTER(Trace)).contents
+            names = ("sqfrom", "sqto", "hmmfrom", "hmmto", "tfrom", "tto")
+            fields = [numbers(getattr(trace, name), trace.ndom, np.int32) for name in names]
+            after = 0
+            for *segment, begin, end in zip(*map(np.ndarray.tolist, fields), strict=True):
+                segments.append([path, *segment])
+                odds = (FLOAT * CODES)()
+                own = self._trace, begin, end, self._matrices[1], odds
+                with flushed_floats():
+                    self._library.p7_Null2_ByTrace(self._profile, *own)
+                first, last = segment[:2]
+                totals[after + 1 : first + 1] += np.float32(1)
+                inside = codes[first:last].astype(int)
+                totals[first + 1 : last + 1] += np.array(odds, dtype=np.float32)[inside]
+                after = last
+            totals[after + 1 :] += np.float32(1)
+        return segments, totals
+
+    def clustered(self, segments):
+        """The domains of segments, not yet those that hide others: first and last residues."""
+        ensemble = self._library.p7_spensemble_Create(1024, 64, 32)
+        for one in segments:
+            self._library.p7_spensemble_Add(ensemble, *one)
+        count = INTEGER()
+        limits = 0.8, 1, 4, 0.25, 0.02
+        self._library.p7_spensemble_Cluster(ensemble, *limits, ctypes.byref(count))
+        found = []
+        for one in range(count.value):
+            ends = [INTEGER() for _ in range(4)]
+            share = FLOAT()
+            own = (*map(ctypes.byref, ends), ctypes.byref(share))
+            self._library.p7_spensemble_GetClusterCoords(ensemble, one, *own)
+            found.append([ends[0].value, ends[1].value, share.value])
+        return found
 
 
 def domains_of(profile, folder):

@@ -7,9 +7,13 @@ from typing import Final
 import numpy as np
 
 from mummergpu.hmm.domains.accuracy import CHOICES, Accuracies
+from mummergpu.hmm.domains.clustering import Clusters
 from mummergpu.hmm.domains.forward import STATES, SUMS, Cells, Group
+from mummergpu.hmm.domains.null2 import meanings
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import Odds, lengths_of
+from mummergpu.hmm.domains.sampling import Samples, seeded
+from mummergpu.hmm.proteins import CODES, RESIDUES
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 
 _LINE: Final = 16
@@ -66,6 +70,29 @@ def accuracies_of(odds: Odds, quarters: tuple[int, ...], rows: int) -> Accuracie
         aligned_floats(size).reshape(shape),
         np.zeros(len(quarters), dtype=np.int64),
         np.zeros(len(quarters), dtype=np.float32),
+    )
+
+
+def samples_of(odds: Odds, residues: int, segments: int, seed: int) -> Samples:
+    """Return memory for the paths of a sequence, and up to some segments."""
+    sums = RESIDUES * NODES
+    return Samples(
+        np.empty((segments, 5), dtype=np.int64),
+        np.empty(residues + 1, dtype=np.float32),
+        np.empty((odds.registers, NODES), dtype=np.float32),
+        np.empty((CODES + sums, 1), dtype=np.float32),
+        np.empty(NODES, dtype=np.float32),
+        np.array([seeded(seed)]),
+        meanings(),
+    )
+
+
+def clusters_of(segments: int, places: int) -> Clusters:
+    """Return memory to divide some segments, with so many residues or nodes."""
+    return Clusters(
+        *np.empty((3, segments), dtype=np.int64),
+        np.empty(places + 1, dtype=np.int64),
+        np.empty((segments, 4), dtype=np.int64),
     )
 
 

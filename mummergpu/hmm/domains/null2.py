@@ -116,3 +116,60 @@ def expected_odds(
         for code in range(RESIDUES):
             odds[code, quarter] += plain
         complete_odds(meant, odds, quarter)
+
+
+def _sum_traced(
+    typing_context: Any, quarters: Any, counts: Any, emissions: Any, registers: Any, scale: Any,
+    sums: Any,
+) -> Any:
+    """Sum up the odds of all codes over the nodes of a path, four codes side by side.
+
+    `sums` receives the sums of the four lanes of each code.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vectors = Quarters(builder, quarters)
+        counts = vectors.places(context, signature, arguments, 1)[0]
+        emissions, sums = vectors.arrays(context, signature, arguments, 2, 5)
+        registers, scale = arguments[3:5]
+        at_once = RESIDUES // vectors.quarters
+        scales = vectors.splat(scale)
+
+        def body(register: Any, *totals: Any) -> list[Any]:
+            weight = builder.fmul(vectors.in_all(counts, register), scales)
+            line = builder.mul(register, number(at_once))
+            return [
+                builder.fadd(
+                    total,
+                    builder.fmul(
+                        weight, vectors.load(emissions, builder.add(line, number(n)))
+                    ),
+                )
+                for n, total in enumerate(totals)
+            ]
+
+        zero = vectors.constant(0)
+        for n, total in enumerate(looped(builder, registers, [zero] * at_once, body)):
+            vectors.store(total, sums, number(n))
+        return context.get_dummy_value()
+
+    one = types.int64
+    return types.void(quarters, counts, emissions, one, types.float32, sums), generate
+
+
+sum_traced = cast(Any, intrinsic(_sum_traced))
+
+
+@inline
+def traced_odds(
+    profile: Odds, counts: Float32Array, scale: np.float32, odds: Float32Array
+) -> None:
+    """Compute the odds of amino acids, (29, 1), in a path with counts of residues at nodes.
+
+    Insertions count as matches, as in HMMER.
+    """
+    sums = odds[CODES:]
+    sum_traced((0, 1, 2, 3), counts, profile.by_register, profile.registers, scale, sums)
+    for code in range(RESIDUES):
+        at = 4 * code
+        odds[code, 0] = (sums[at, 0] + sums[at + 1, 0]) + (sums[at + 2, 0] + sums[at + 3, 0])

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.proteins import RESIDUES
 from mummergpu.hmm.tables import entry_probabilities, match_scores
 from mummergpu.runtime.arrays import Float32Array, Int64Array
 
@@ -42,6 +43,7 @@ class Odds(NamedTuple):
 
     # (29, registers, 4): by code, of each node's match against the background.
     emissions: Float32Array
+    by_register: Float32Array  # (registers, 20, 4): those of amino acids
     # (8 * registers, 4): `STEPS` of each register, and then of each the deletion that goes on.
     steps: Float32Array
     registers: int
@@ -71,8 +73,10 @@ def odds_of(profile: Profile) -> Odds:
     after[:, :-1] = np.stack([delete, insert, loop, deletes])[:, 1:]
     steps = np.concatenate([striped(before, nodes), striped(after, nodes)])
     rows = steps[:STEPS].swapaxes(0, 1).reshape(-1, LANES)
+    emissions = striped(np.ascontiguousarray(match_scores(profile.matches).T), nodes)
     return Odds(
-        striped(np.ascontiguousarray(match_scores(profile.matches).T), nodes),
+        emissions,
+        np.ascontiguousarray(emissions[:RESIDUES].swapaxes(0, 1)),
         np.ascontiguousarray(np.concatenate([rows, steps[STEPS]])),
         registers,
         nodes,

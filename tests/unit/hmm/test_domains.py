@@ -9,7 +9,15 @@ from helpers.profiles import block_of, sequences_like
 from mummergpu.hmm.domains.accuracy import fill_accuracies, trace_alignment
 from mummergpu.hmm.domains.backward import fill_backward
 from mummergpu.hmm.domains.forward import END, fill_forward
-from mummergpu.hmm.domains.groups import accuracies_of, cells_of, group_of
+from mummergpu.hmm.domains.groups import (
+    accuracies_of,
+    cells_of,
+    clusters_of,
+    group_of,
+    samples_of,
+)
+from mummergpu.hmm.domains.clustering import find_clusters, find_domains
+from mummergpu.hmm.domains.sampling import SAMPLES, sample_paths
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import odds_of
 from mummergpu.hmm.domains.null2 import expected_odds, meanings
@@ -22,9 +30,8 @@ pytest.importorskip("pyhmmer")
 
 def assert_same(ours, theirs):
     """Compare float32 by their bits."""
-    np.testing.assert_array_equal(
-        np.ascontiguousarray(ours).view(np.int32), np.ascontiguousarray(theirs).view(np.int32)
-    )
+    ours, theirs = (np.asarray(one, dtype=np.float32).copy() for one in (ours, theirs))
+    np.testing.assert_array_equal(ours.view(np.int32), theirs.view(np.int32))
 
 
 def test_the_odds_of_profiles(tmp_path):
@@ -186,3 +193,54 @@ def test_occupancy(tmp_path, quarters):
                     regions_of(group, forward, backward, rows, quarter, found, regions)
                 for ours, theirs in zip(found, hmmer.occupancy(codes.size), strict=True):
                     assert_same(ours, theirs)
+
+
+def repeats(profile, count, seed=7):
+    """Sequences of several copies of a profile's consensus, with changes."""
+    random = np.random.default_rng(seed)
+    consensus = profile.matches.argmax(axis=1).astype(np.uint8)
+    found = []
+    for _ in range(count):
+        parts = []
+        for _ in range(random.integers(1, 5)):
+            begin = int(random.integers(0, max(1, profile.nodes // 3)))
+            piece = consensus[begin : profile.nodes - int(random.integers(0, 20))].copy()
+            noise = random.random(piece.size) < random.choice([0.2, 0.5, 0.65])
+            piece[noise] = random.integers(0, CODES, int(noise.sum()))
+            size = int(random.choice([0, 1, 5, 40]))
+            parts += [piece, random.integers(0, 20, size).astype(np.uint8)]
+        found.append(np.concatenate([np.array([3], dtype=np.uint8), *parts]))
+    return found
+
+
+@pytest.mark.parametrize("quarters", WIDTHS)
+def test_sampled_paths_and_their_domains(tmp_path, quarters):
+    domains = 0
+    for profile in some_profiles((1, 2, 5, 63, 64, 65)):
+        odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
+        sequences = repeats(profile, len(quarters))
+        rows = max(one.size for one in sequences)
+        group = group_for(quarters, sequences)
+        forward = cells_of(odds, quarters, rows, True, True)
+        with flushed_floats():
+            fill_forward(odds, group, forward, rows)
+        for quarter, codes in enumerate(sequences):
+            hmmer.configure(codes.size, several=True)
+            hmmer.forward(codes)
+            if hmmer.failed:
+                continue
+            seed = int(codes.size)
+            samples = samples_of(odds, codes.size, 100_000, seed)
+            with flushed_floats():
+                count = sample_paths(odds, group, forward, rows, quarter, samples)
+            segments, totals = hmmer.sampled(codes, seed, SAMPLES)
+            assert samples.segments[:count].tolist() == segments
+            assert_same(samples.totals[1:], totals[1:])
+            memory = clusters_of(count, max(codes.size, profile.nodes))
+            clusters = find_clusters(samples.segments, count, memory)
+            theirs = hmmer.clustered(segments)
+            own = memory.found[:clusters]
+            assert own[:, :2].tolist() == [one[:2] for one in theirs]
+            assert_same(own[:, 2].astype(np.float32) / np.float32(SAMPLES), [one[2] for one in theirs])
+            domains += find_domains(samples.segments, count, memory)
+    assert domains > 20

@@ -1,0 +1,245 @@
+"""Paths that are drawn at random from Forward's cells, as often as their chances say.
+
+A region that may have several domains is divided by what such paths have in common. The random
+numbers are HMMER's: each is 69069 times the last one plus 1, modulo 2**32.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from mummergpu.hmm.domains.forward import AGAIN, BEGIN, END, ENTER, LEAVE, SCALE, Cells, Group
+from mummergpu.hmm.domains.null2 import complete_odds, traced_odds
+from mummergpu.hmm.domains.odds import LANES as NODES
+from mummergpu.hmm.domains.odds import STEPS, Odds
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
+from mummergpu.runtime.jit import inline, jit
+
+SAMPLES: Final = 200
+
+_WORD: Final = 0xFFFFFFFF
+_OUTSIDE_END, _LEAVE, _MATCH, _DELETION, _INSERTION, _ENTER, _BETWEEN = range(7)
+
+FULL, IMPOSSIBLE = -1, -2
+"""The results where the memory for segments is too small, and where a path cannot go on."""
+
+
+class Samples(NamedTuple):
+    """The memory of `sample_paths`."""
+
+    segments: Int64Array  # (n, 5): path, first and last residue from 1 on, first and last node
+    totals: Float32Array  # (residues + 1,): for each residue the sum of its odds in all paths
+    counts: Float32Array  # (registers, 4): how often a path has a residue at each node
+    # (29 + 80, 1): of each code in a domain of a path, and their sums lane by lane.
+    odds: Float32Array
+    paths: Float32Array  # (4,): the chances of the steps to choose from
+    random: Int64Array  # (1,): the last random number
+    meant: ByteArray  # As in `null2.meanings`
+
+
+def seeded(seed: int) -> int:
+    """Return HMMER's first number for a seed, which R. Jenkins' mixing spreads."""
+    a, b, c = seed, 87654321, 12345678
+    for first, second, third in ((13, 8, 13), (12, 16, 5), (3, 10, 15)):
+        a = (a - b - c & _WORD) ^ c >> first
+        b = (b - c - a & _WORD) ^ a << second & _WORD
+        c = (c - a - b & _WORD) ^ b >> third
+    return c or 42
+
+
+@inline
+def roll(samples: Samples) -> float:
+    """Return the next random number, from 0 on and below 1."""
+    samples.random[0] = (samples.random[0] * 69069 + 1) & _WORD
+    return samples.random[0] / 4294967296.0
+
+
+@inline
+def choose(samples: Samples, count: int) -> int:
+    """Return one of the first steps in `paths` by their chances."""
+    paths = samples.paths
+    total, lost = np.float32(0), np.float32(0)
+    for one in range(count):
+        # Kahan's sum, as in Easel.
+        term = paths[one] - lost
+        raised = total + term
+        lost = (raised - total) - term
+        total = raised
+    norm = 0.0
+    for one in range(count):
+        paths[one] = paths[one] / total if total != 0 else np.float32(1) / np.float32(count)
+        norm += np.float64(paths[one])
+    drawn, reached = roll(samples), 0.0
+    for one in range(count):
+        reached += np.float64(paths[one])
+        if drawn < reached / norm:
+            return one
+    return count - 1
+
+
+@inline
+def choose_end(odds: Odds, cells: Cells, quarter: int, row: int, samples: Samples) -> int:
+    """Return the node from which a path comes to the end; negative, -1 - node, for a deletion."""
+    lanes = cells.sums.shape[1]
+    emitting, deletions = row * cells.strides[0], row * cells.strides[1]
+    drawn, reached = roll(samples), 0.0
+    factor = np.float32(1) / cells.kept[row, LEAVE, quarter]
+    # The numbers may add up to a little less than what is drawn.
+    for _ in range(2):
+        for register in range(odds.registers):
+            at = emitting + 2 * register * lanes + quarter * NODES
+            for lane in range(NODES):
+                reached += np.float64(cells.emitting[at + lane] * factor)
+                if drawn < reached:
+                    return lane * odds.registers + register
+            at = deletions + register * lanes + quarter * NODES
+            for lane in range(NODES):
+                reached += np.float64(cells.deletions[at + lane] * factor)
+                if drawn < reached:
+                    return -1 - (lane * odds.registers + register)
+    return 0
+
+
+@inline
+def score_domain(
+    odds: Odds, group: Group, quarter: int, segment: Int64Array, residues: int, samples: Samples
+) -> None:
+    """Add the odds of a domain's residues; the first one is not among them, as in HMMER."""
+    scale = np.float32(1) / np.float32(residues)
+    traced_odds(odds, samples.counts, scale, samples.odds)
+    complete_odds(samples.meant, samples.odds, 0)
+    begin = group.begins[quarter] - 1
+    for place in range(segment[1] + 1, segment[2] + 1):
+        samples.totals[place] += samples.odds[np.int64(group.codes[begin + place]), 0]
+    samples.counts[:] = 0
+
+
+@inline
+def sample_path(
+    odds: Odds, group: Group, cells: Cells, rows: int, quarter: int, first: int, samples: Samples
+) -> int:
+    """Draw a path from its end to its begin; return the number of segments up to its own."""
+    begin = rows - group.sizes[quarter]
+    chances, kept, paths, steps = group.chances, cells.kept, samples.paths, odds.steps
+    stay, move = chances[0, quarter], chances[1, quarter]
+    lanes = cells.sums.shape[1]
+    stride, deletions_stride = cells.strides
+    state, row, node, count, residues = _OUTSIDE_END, rows, 0, first, 0
+    after = group.sizes[quarter]
+    while True:
+        register, lane = node % odds.registers, node // odds.registers
+        at = register * STEPS
+        if state == _OUTSIDE_END or state == _BETWEEN:
+            which = END if state == _OUTSIDE_END else AGAIN
+            leaves = chances[3 if state == _OUTSIDE_END else 2, quarter]
+            if row <= begin:
+                return IMPOSSIBLE
+            paths[0] = kept[row - 1, which, quarter] * stay
+            paths[1] = kept[row, LEAVE, quarter] * leaves * kept[row, SCALE, quarter]
+            if choose(samples, 2) == 0:
+                row -= 1
+            else:
+                state = _LEAVE
+        elif state == _LEAVE:
+            if count == samples.segments.shape[0]:
+                return FULL
+            if not kept[row, LEAVE, quarter] > 0:
+                return IMPOSSIBLE
+            node = choose_end(odds, cells, quarter, row, samples)
+            state = _MATCH if node >= 0 else _DELETION
+            node = node if node >= 0 else -1 - node
+            residues = 0
+            samples.segments[count, 2] = 0
+        elif state == _MATCH:
+            segment = samples.segments[count]
+            if segment[2] == 0:
+                segment[2], segment[4] = row - begin, node + 1
+            segment[1], segment[3] = row - begin, node + 1
+            samples.counts[register, lane] += np.float32(1)
+            residues += 1
+            row -= 1
+            if row < begin:
+                return IMPOSSIBLE
+            paths[0] = kept[row, ENTER, quarter] * steps[at, lane]
+            for one in range(1, 4):
+                paths[one] = 0
+            if node:
+                node -= 1
+                register, lane = node % odds.registers, node // odds.registers
+                own = stride * row + 2 * register * lanes + quarter * NODES + lane
+                into = (node + 1) // odds.registers
+                paths[1] = cells.emitting[own] * steps[at + 1, into]
+                paths[2] = cells.emitting[own + lanes] * steps[at + 2, into]
+                own = deletions_stride * row + register * lanes + quarter * NODES + lane
+                paths[3] = cells.deletions[own] * steps[at + 3, into]
+            chosen = choose(samples, 4)
+            state = _MATCH
+            if chosen == 0:
+                state = _ENTER
+            elif chosen == 2:
+                state = _INSERTION
+            elif chosen == 3:
+                state = _DELETION
+        elif state == _DELETION:
+            if node == 0:
+                return IMPOSSIBLE
+            node -= 1
+            register, lane = node % odds.registers, node // odds.registers
+            own = stride * row + 2 * register * lanes + quarter * NODES + lane
+            paths[0] = cells.emitting[own] * steps[register * STEPS + 4, lane]
+            own = deletions_stride * row + register * lanes + quarter * NODES + lane
+            paths[1] = cells.deletions[own] * steps[odds.registers * STEPS + register, lane]
+            state = _MATCH if choose(samples, 2) == 0 else _DELETION
+        elif state == _INSERTION:
+            samples.counts[register, lane] += np.float32(1)
+            residues += 1
+            row -= 1
+            if row < begin:
+                return IMPOSSIBLE
+            own = stride * row + 2 * register * lanes + quarter * NODES + lane
+            paths[0] = cells.emitting[own] * steps[at + 5, lane]
+            paths[1] = cells.emitting[own + lanes] * steps[at + 6, lane]
+            state = _MATCH if choose(samples, 2) == 0 else _INSERTION
+        else:
+            segment = samples.segments[count]
+            score_domain(odds, group, quarter, segment, residues, samples)
+            for place in range(segment[2] + 1, after + 1):
+                samples.totals[place] += np.float32(1)
+            after = segment[1]
+            count += 1
+            paths[0] = kept[row, BEGIN, quarter] * move
+            paths[1] = kept[row, AGAIN, quarter] * move
+            if choose(samples, 2) == 0:
+                break
+            state = _BETWEEN
+    for place in range(1, after + 1):
+        samples.totals[place] += np.float32(1)
+    return count
+
+
+@jit
+def sample_paths(
+    odds: Odds, group: Group, cells: Cells, rows: int, quarter: int, samples: Samples
+) -> int:
+    """Draw `SAMPLES` paths of a sequence after `fill_forward`; return the number of segments.
+
+    Those of a path are in the order of the sequence.
+    """
+    samples.totals[:] = 0
+    samples.counts[:] = 0
+    count = 0
+    for path in range(SAMPLES):
+        first = count
+        count = sample_path(odds, group, cells, rows, quarter, first, samples)
+        if count < 0:
+            return count
+        segments = samples.segments
+        for one in range((count - first) // 2):
+            for field in range(1, 5):
+                left, right = segments[first + one, field], segments[count - 1 - one, field]
+                segments[first + one, field], segments[count - 1 - one, field] = right, left
+        for one in range(first, count):
+            segments[one, 0] = path
+    return count
