@@ -208,6 +208,38 @@ class ProfileFilter:
         passing: Int64Array = sequences[self._forward.passing(block, same, sequences, stats)]
         return passing
 
+    def decide(
+        self, block: ProteinBlock, background: Float64Array
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return which sequences pass HMMER's filters up to Viterbi's, and which may or may not.
+
+        `background` has HMMER's own scores of the sequences without the profile, in nats.
+        """
+        passes = np.ones(background.size, dtype=np.bool_)
+        unknown = np.zeros(background.size, dtype=np.bool_)
+        thresholds = self.thresholds
+        if thresholds.F1 >= 1 and thresholds.F2 >= 1:
+            return passes, unknown
+        if thresholds.F1 >= 1:
+            return ~passes, ~unknown
+        longest = int(np.diff(block.offsets).max(initial=0))
+        lengths = lengths_up_to(longest)
+        sequences, exit_scores = self._pass_msv(block, longest, lengths)
+        sizes = np.diff(block.offsets)[sequences]
+        found = []
+        for sign in (-1, 1):
+            margin = np.full(sequences.size, sign * _ROUNDING)
+            own = Background(background[sequences], margin)
+            kept, compared = compare_bytes(exit_scores, lengths.move[sizes], own, self.scores)
+            words = self.viterbi_words(block, sequences[compared], lengths)
+            moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
+            own = Background(own.nats[compared], own.margin[compared])
+            kept[compared] = compare_words(words, moves, own, self.scores.viterbi)
+            passes[:] = False
+            passes[sequences[kept]] = True
+            found.append(passes.copy())
+        return found[0], found[0] != found[1]
+
     def _pass_viterbi(
         self,
         block: ProteinBlock,

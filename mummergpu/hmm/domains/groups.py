@@ -19,6 +19,9 @@ from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 _LINE: Final = 16
 """The floats of a cache line."""
 
+_KEPT_FLOATS: Final = 1 << 24
+"""Larger memory is given back at once."""
+
 
 def group_of(
     quarters: tuple[int, ...],
@@ -41,35 +44,71 @@ def group_of(
     return Group(codes, places, counts, np.array(rows, dtype=np.float32))
 
 
+class Arena:
+    """Memory of a thread that its comparisons take one after another: new memory costs time."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Float32Array] = {}
+
+    def floats(self, name: str, count: int) -> Float32Array:
+        """Return memory for floats; what had this name before is overwritten."""
+        if count > _KEPT_FLOATS:
+            return aligned_floats(count)
+        memory = self._kept.get(name)
+        if memory is None or memory.size < count:
+            memory = self._kept[name] = aligned_floats(count + count // 4)
+        return memory[:count]
+
+    def cells(
+        self,
+        name: str,
+        odds: Odds,
+        quarters: tuple[int, ...],
+        rows: int,
+        keeps: bool,
+        keeps_deletions: bool = False,
+    ) -> Cells:
+        """Return `cells_of` in memory of a name."""
+        return cells_of(odds, quarters, rows, keeps, keeps_deletions, self, name)
+
+    def accuracies(self, odds: Odds, quarters: tuple[int, ...], rows: int) -> Accuracies:
+        """Return memory for the alignments of a group of so many residues."""
+        size = 2 * odds.registers * len(quarters) * NODES
+        shape = odds.registers, 2, len(quarters) * NODES
+        words = (rows + 1) * odds.registers * CHOICES
+        choices = self.floats("choices", words // 2 + 1).view(np.uint16)[:words]
+        return Accuracies(
+            choices.reshape(rows + 1, odds.registers, CHOICES),
+            self.floats("weights", size).reshape(shape),
+            np.zeros((3, len(quarters)), dtype=np.float32),
+            self.floats("ends", size).reshape(shape),
+            np.zeros(len(quarters), dtype=np.int64),
+            np.zeros(len(quarters), dtype=np.float32),
+        )
+
+
 def cells_of(
-    odds: Odds, quarters: tuple[int, ...], rows: int, keeps: bool, keeps_deletions: bool = False
+    odds: Odds,
+    quarters: tuple[int, ...],
+    rows: int,
+    keeps: bool,
+    keeps_deletions: bool = False,
+    arena: Arena | None = None,
+    name: str = "cells",
 ) -> Cells:
     """Return memory for a group of so many residues, for the cells of one row or of all."""
+    arena = arena or Arena()
     lanes = len(quarters) * NODES
     width = odds.registers * lanes
     return Cells(
         quarters,
-        aligned_floats((rows * keeps + 1) * 2 * width),
-        aligned_floats((rows * keeps_deletions + 1) * width),
+        arena.floats(f"{name} emitting", (rows * keeps + 1) * 2 * width),
+        arena.floats(f"{name} deletions", (rows * keeps_deletions + 1) * width),
         (2 * width * keeps, width * keeps_deletions),
         np.zeros((STATES, len(quarters)), dtype=np.float32),
-        aligned_floats(SUMS * lanes).reshape(SUMS, lanes),
+        arena.floats(f"{name} sums", SUMS * lanes).reshape(SUMS, lanes),
         np.empty((rows + 1, STATES, len(quarters)), dtype=np.float32),
         *np.zeros((2, len(quarters)), dtype=np.int64),
-    )
-
-
-def accuracies_of(odds: Odds, quarters: tuple[int, ...], rows: int) -> Accuracies:
-    """Return memory for the alignments of a group of so many residues."""
-    size = 2 * odds.registers * len(quarters) * NODES
-    shape = odds.registers, 2, len(quarters) * NODES
-    return Accuracies(
-        np.empty((rows + 1, odds.registers, CHOICES), dtype=np.uint16),
-        aligned_floats(size).reshape(shape),
-        np.zeros((3, len(quarters)), dtype=np.float32),
-        aligned_floats(size).reshape(shape),
-        np.zeros(len(quarters), dtype=np.int64),
-        np.zeros(len(quarters), dtype=np.float32),
     )
 
 

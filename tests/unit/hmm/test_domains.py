@@ -10,7 +10,7 @@ from mummergpu.hmm.domains.accuracy import fill_accuracies, trace_alignment
 from mummergpu.hmm.domains.backward import fill_backward
 from mummergpu.hmm.domains.forward import END, fill_forward
 from mummergpu.hmm.domains.groups import (
-    accuracies_of,
+    Arena,
     cells_of,
     clusters_of,
     group_of,
@@ -145,7 +145,7 @@ def test_alignments(tmp_path, quarters):
             group = group_for(quarters, sequences, several=False)
             forward = cells_of(odds, quarters, rows, keeps=True)
             backward, cells = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
-            found = accuracies_of(odds, quarters, rows)
+            found = Arena().accuracies(odds, quarters, rows)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, backward, rows, True)
