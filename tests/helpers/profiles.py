@@ -47,6 +47,24 @@ def sequences_like(profile, count):
     return found
 
 
+def repeats(profile, count, seed=7):
+    """Sequences of several copies of a profile's consensus, with changes."""
+    random = np.random.default_rng(seed)
+    consensus = profile.matches.argmax(axis=1).astype(np.uint8)
+    found = []
+    for _ in range(count):
+        parts = []
+        for _ in range(random.integers(1, 5)):
+            begin = int(random.integers(0, max(1, profile.nodes // 3)))
+            piece = consensus[begin : profile.nodes - int(random.integers(0, 20))].copy()
+            noise = random.random(piece.size) < random.choice([0.2, 0.5, 0.65])
+            piece[noise] = random.integers(0, CODES, int(noise.sum()))
+            size = int(random.choice([0, 1, 5, 40]))
+            parts += [piece, random.integers(0, 20, size).astype(np.uint8)]
+        found.append(np.concatenate([np.array([3], dtype=np.uint8), *parts]))
+    return found
+
+
 def block_of(sequences):
     offsets = np.cumsum([0, *(sequence.size for sequence in sequences)], dtype=np.int64)
     return ProteinBlock(np.concatenate(sequences), offsets)

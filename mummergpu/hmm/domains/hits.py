@@ -98,8 +98,8 @@ class ProfileDomains:
 
     def found(
         self, block: ProteinBlock, sequences: Int64Array
-    ) -> tuple[list[tuple[Parse, np.float32]], BoolArray]:
-        """Return the sequences that have domains, with their scores, in their order.
+    ) -> tuple[list[Parse], BoolArray]:
+        """Return the sequences that have domains, scored, in their order.
 
         The second result tells which ones HMMER itself must compare: those whose numbers float32
         cannot hold, and those of which the filters here cannot tell whether HMMER's let them pass.
@@ -131,7 +131,7 @@ class ProfileDomains:
                 others[place] = True
             elif parse.domains:
                 self._finder.score(parse, null)
-                found.append((parse, null))
+                found.append(parse)
         return found, others
 
     def _passes_forward(self, parse: Parse, background: np.float32) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.hmmer_domains import MATCH, SCALE, B, C, E, J, N, domains_of
 from helpers.hmmer_library import some_profiles
-from helpers.profiles import block_of, sequences_like
+from helpers.profiles import block_of, repeats, sequences_like
 
 from mummergpu.hmm.domains.accuracy import fill_accuracies, trace_alignment
 from mummergpu.hmm.domains.backward import fill_backward
@@ -193,24 +193,6 @@ def test_occupancy(tmp_path, quarters):
                     regions_of(group, forward, backward, rows, quarter, found, regions)
                 for ours, theirs in zip(found, hmmer.occupancy(codes.size), strict=True):
                     assert_same(ours, theirs)
-
-
-def repeats(profile, count, seed=7):
-    """Sequences of several copies of a profile's consensus, with changes."""
-    random = np.random.default_rng(seed)
-    consensus = profile.matches.argmax(axis=1).astype(np.uint8)
-    found = []
-    for _ in range(count):
-        parts = []
-        for _ in range(random.integers(1, 5)):
-            begin = int(random.integers(0, max(1, profile.nodes // 3)))
-            piece = consensus[begin : profile.nodes - int(random.integers(0, 20))].copy()
-            noise = random.random(piece.size) < random.choice([0.2, 0.5, 0.65])
-            piece[noise] = random.integers(0, CODES, int(noise.sum()))
-            size = int(random.choice([0, 1, 5, 40]))
-            parts += [piece, random.integers(0, 20, size).astype(np.uint8)]
-        found.append(np.concatenate([np.array([3], dtype=np.uint8), *parts]))
-    return found
 
 
 @pytest.mark.parametrize("quarters", WIDTHS)

@@ -1,0 +1,114 @@
+"""The hits of sequences that passed the filters are HMMER's, number by number."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.hmmer_library import hmmer_of, some_profiles
+from helpers.profiles import block_of, repeats, sequences_like
+
+from mummergpu.hmm.domains.definition import DomainFinder
+from mummergpu.hmm.domains.hits import HitWriter, Limits, ProfileDomains, Target
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.finishing import Finisher
+from mummergpu.hmm.hit_lists import HitRecords
+from mummergpu.hmm.options import FilterThresholds, FinishingOptions
+from mummergpu.hmm.proteins import SYMBOLS, ProteinBlock
+from mummergpu.input.blocks.protein_rules import ProteinRules
+from mummergpu.input.blocks.proteins import ProteinsInMemory
+
+pytest.importorskip("pyhmmer")
+
+NO_LIMITS = Limits(None, None, None, None, False)
+HEAD, ENDS_OF_NAME = 109, b"\0"
+# Of a hit, the length of a window, marks and places that only nhmmer and pyhmmer's thresholds set.
+UNSET = (4, 8), (76, 88), (92, 108)
+# Of a domain, the places of a reading frame, which HMMER leaves as they are, and marks.
+UNSET_OF_DOMAIN = (36, 52), (80, 88)
+
+
+def comparable(record):
+    """A record without what HMMER leaves unset, or sets later."""
+    record = bytearray(record)
+
+    def size_at(place):
+        return int.from_bytes(record[place : place + 4], "big")
+
+    for begin, end in UNSET:
+        record[begin:end] = bytes(end - begin)
+    at = size_at(0)
+    for _ in range(size_at(72)):
+        for begin, end in UNSET_OF_DOMAIN:
+            record[at + begin : at + end] = bytes(end - begin)
+        at += size_at(at)
+        at += size_at(at)
+    return bytes(record)
+
+
+def proteins_of(sequences):
+    names = [f"protein{n}" for n in range(len(sequences))]
+    texts = ["".join(SYMBOLS[code] for code in one) for one in sequences]
+    texts = [one.replace("-", "*").replace("~", "*") for one in texts]
+    (proteins,) = ProteinsInMemory(zip(names, texts, strict=True), ProteinRules()).blocks()
+    return proteins
+
+
+OPTIONS = {
+    "default": FinishingOptions(),
+    "all": FinishingOptions(thresholds=FilterThresholds.without_filters(), E=1e9),
+    "plain": FinishingOptions(
+        thresholds=FilterThresholds(bias_filter=False), null2=False, seed=7, E=1e9
+    ),
+    "loose": FinishingOptions(thresholds=FilterThresholds(0.5, 0.3, 0.1), E=1e9, seed=1),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_hits(name):
+    options = OPTIONS[name]
+    compared = others = 0
+    for profile in some_profiles((1, 2, 3, 5, 63, 64, 65, 600)):
+        count = 8 if profile.nodes > 300 else 30
+        sequences = repeats(profile, count, profile.nodes) + sequences_like(profile, count)
+        proteins = proteins_of([one for one in sequences if one.size])
+        block = ProteinBlock(proteins.codes, proteins.offsets)
+        survivors = np.arange(proteins.count)
+        hits, _ = Finisher(options, profile.hmm.alphabet, 1.0).search(profile, proteins, survivors)
+        theirs = {}
+        for record in HitRecords.of_hits(hits, False).records():
+            theirs[record[HEAD : record.index(ENDS_OF_NAME, HEAD)]] = record
+        domains = ProfileDomains(
+            ProfileFilter(profile, options.thresholds), DomainFinder(options.seed, options.null2)
+        )
+        found, left = domains.found(block, survivors)
+        writer = HitWriter(options, profile, NO_LIMITS)
+        ours = {}
+        for parse in found:
+            target = Target(proteins.name(parse.number).encode(), b"", b"")
+            if writer.is_kept(parse, 1.0):
+                ours[target.name] = writer.record(parse, target)
+        for number in np.flatnonzero(left):
+            theirs.pop(proteins.name(number).encode(), None)
+        assert ours.keys() == theirs.keys()
+        for one, record in ours.items():
+            assert comparable(record) == comparable(theirs[one])
+        compared += len(ours)
+        without = options.thresholds.bias_filter and profile.composition is None
+        others += 0 if without else int(left.sum())
+    assert compared > 200
+    assert others < compared / 20
+
+
+def test_the_background_of_sequences(tmp_path):
+    for profile in some_profiles((5, 64, 300)):
+        if profile.composition is None:
+            continue
+        sequences = [one for one in sequences_like(profile, 20) if one.size]
+        block = block_of(sequences)
+        domains = ProfileDomains(ProfileFilter(profile, FilterThresholds()), DomainFinder(42, True))
+        ours = domains.backgrounds(block, np.arange(len(sequences)))
+        hmmer = hmmer_of(profile, tmp_path)
+        theirs = np.array([hmmer.bias(one) for one in sequences], dtype=np.float32)
+        np.testing.assert_array_equal(ours[:, 1].view(np.int32), theirs.view(np.int32))
+        for one, score in zip(sequences, ours[:, 0], strict=True):
+            assert math.isclose(score, one.size * math.log(one.size / (one.size + 1)), abs_tol=20)
