@@ -208,9 +208,7 @@ class ProfileFilter:
         passing: Int64Array = sequences[self._forward.passing(block, same, sequences, stats)]
         return passing
 
-    def decide(
-        self, block: ProteinBlock, background: Float64Array
-    ) -> tuple[BoolArray, BoolArray]:
+    def decide(self, block: ProteinBlock, background: Float64Array) -> tuple[BoolArray, BoolArray]:
         """Return which sequences pass HMMER's filters up to Viterbi's, and which may or may not.
 
         `background` has HMMER's own scores of the sequences without the profile, in nats.

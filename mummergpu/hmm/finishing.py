@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from mummergpu.errors import InputError
+from mummergpu.hmm.hit_lists import cutoffs_of
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.proteins import NamedProteins
@@ -75,6 +76,13 @@ class Finisher:
                 return self._pipeline().search_hmm(model, sequences)
 
         return self._possible(survivors.tolist(), compared, lambda n: (profile, proteins.name(n)))
+
+    def cutoffs(self, profile: Profile) -> dict[str, Any]:
+        """Return the scores that are thresholds in searches with a profile (`cutoffs_of`)."""
+        easel = pyhmmer_module("easel")
+        with profile.lent_model() as model, flushed_floats():
+            hits = self._pipeline().search_hmm(model, easel.DigitalSequenceBlock(self._alphabet))
+        return cutoffs_of(hits.__getstate__()["pipeline"])
 
     def scan(self, proteins: NamedProteins, number: int, profiles: Sequence[Profile]) -> Any:
         """Compare a protein with the profiles whose filters it passed (HMMER's hmmscan).

@@ -65,24 +65,29 @@ class HitRecords(NamedTuple):
         return self.offsets.size > 1 or bool(self.impossible)
 
     @classmethod
-    def of_hits(
-        cls, hits: Any, keeps_alignments: bool, is_kept: Callable[[HitWords], bool] | None = None
-    ) -> HitRecords:
-        """Return the hits of a ``pyhmmer.plan7.TopHits`` that a function selects, or all."""
+    def of_hits(cls, hits: Any, keeps_alignments: bool) -> HitRecords:
+        """Return the hits of a ``pyhmmer.plan7.TopHits``."""
         state = hits.__getstate__()
         records = [bytes(one) for one in state["unsrt"]]
-        if is_kept is not None:
-            records = [one for one in records if is_kept(HitWords.of_record(one))]
         if not keeps_alignments:
             records = [*map(_without_alignments, records)]
+        return cls.of_records(records, cutoffs_of(state["pipeline"]))
+
+    @classmethod
+    def of_records(cls, records: Sequence[bytes], cutoffs: dict[str, Any]) -> HitRecords:
+        """Return the hits of some records."""
         offsets = np.cumsum([0, *map(len, records)], dtype=np.int64)
-        cutoffs = {name: state["pipeline"][name] for name in _CUTOFF_FIELDS}
         return cls(np.frombuffer(b"".join(records), dtype=np.uint8), offsets, cutoffs)
 
     def records(self) -> Iterator[bytes]:
         """Yield the record of each hit."""
         text = self.text.tobytes()
         return (text[begin:end] for begin, end in pairwise(self.offsets.tolist()))
+
+
+def cutoffs_of(pipeline: dict[str, Any]) -> dict[str, Any]:
+    """Return the scores that a pipeline of pyhmmer takes as thresholds, from its state."""
+    return {name: pipeline[name] for name in _CUTOFF_FIELDS}
 
 
 class HitWords(NamedTuple):
@@ -322,11 +327,7 @@ class HitCounter:
         return HitList(query, hits.merge(none), impossible, path)
 
     def part(
-        self,
-        hits: Any,
-        keeps_alignments: bool,
-        targets_until: int,
-        place_of: Callable[[bytes], int],
+        self, found: HitRecords, targets_until: int, place_of: Callable[[bytes], int]
     ) -> HitRecords:
         """Return the hits of a part that HMMER would keep until it has compared all targets.
 
@@ -345,5 +346,8 @@ class HitCounter:
             )
 
         options = self._options
-        keeps_all = self._Z is not None or options.T is not None or options.bit_cutoffs is not None
-        return HitRecords.of_hits(hits, keeps_alignments, None if keeps_all else is_kept)
+        if self._Z is not None or options.T is not None or options.bit_cutoffs is not None:
+            return found
+        records = [one for one in found.records() if is_kept(HitWords.of_record(one))]
+        kept = HitRecords.of_records(records, found.cutoffs)
+        return kept._replace(impossible=found.impossible)

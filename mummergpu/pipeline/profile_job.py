@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 
 from mummergpu.errors import BackendError
+from mummergpu.hmm.domains.finisher import DomainFinisher
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitList
@@ -236,6 +237,7 @@ class ProfileJob(ABC):
             return
         self._is_prepared = True
         self._finisher = Finisher(options.finishing, alphabet, options.Z)
+        self._domains = DomainFinisher(self._finisher, options.finishing, options.Z)
         self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
 
     def next_group(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mummergpu.hmm.domains.finisher import ScannedPair
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
@@ -147,6 +148,7 @@ class ProfileScan(ProfileJob):
         kept = list(ordered_results(context.executor, context.window, every, summed))
         numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
         sequences = np.concatenate(kept)
+        pairs = self._pairs(records, filters, kept)
         # Stable, so that the profiles of a protein stay in the order of their files.
         order = np.argsort(sequences, kind="stable")
         bounds = np.searchsorted(sequences[order], np.arange(records.count + 1)).tolist()
@@ -158,7 +160,8 @@ class ProfileScan(ProfileJob):
                     own = numbers[bounds[number] : bounds[number + 1]].tolist()
                     if own:
                         profiles = [(filters[one].profile, before + one + 1) for one in own]
-                        found = self._scan(records, number, profiles)
+                        known = None if pairs is None else [pairs[one].get(number) for one in own]
+                        found = self._scan(records, number, profiles, known)
                         if found.tells_something:
                             parts[number].append(found)
             return some.stop
@@ -172,22 +175,63 @@ class ProfileScan(ProfileJob):
             count = before + len(filters)
             self.tell(Phase.PROFILES, (count, count, proteins.end), proteins, 1.0)
 
-    def _scan(
-        self, records: NamedProteins, number: int, profiles: Sequence[tuple[Profile, int]]
-    ) -> HitRecords:
-        """Compare a protein with profiles, given with their numbers among all."""
-        models = [profile for profile, _ in profiles]
-        for profile in models:
+    def _pairs(
+        self,
+        records: NamedProteins,
+        filters: Sequence[ProfileFilter],
+        survivors: Sequence[Int64Array],
+    ) -> list[dict[int, ScannedPair]] | None:
+        """Compare profiles with the proteins that passed their filters; None for alignments."""
+        if self._options.needs_alignments:
+            return None
+        pairs: list[dict[int, ScannedPair]] = [{} for _ in filters]
+        sizes = np.diff(records.offsets)
+
+        def compare(part: tuple[int, Int64Array]) -> tuple[int, dict[int, ScannedPair]]:
+            number, some = part
+            stats, profile = self._context.stats, filters[number].profile
             self._options.check_cutoffs(profile)
-        residues = int(records.offsets[number + 1] - records.offsets[number])
-        cells = residues * sum(profile.nodes for profile in models)
-        self._context.stats.add_cells("profile_finishing", cells)
-        hits, impossible = self._finisher.scan(records, number, models)
+            stats.add_cells("profile_finishing", int(sizes[some].sum()) * profile.nodes)
+            with stats.stage("profile_finishing"):
+                return number, self._domains.scan(filters[number], records, some)
+
+        parts = (
+            (number, own[first : first + SEQUENCES_AT_ONCE])
+            for number, own in enumerate(survivors)
+            for first in range(0, own.size, SEQUENCES_AT_ONCE)
+        )
+        context = self._context
+        for number, found in ordered_results(context.executor, context.window, parts, compare):
+            pairs[number] |= found
+        return pairs
+
+    def _scan(
+        self,
+        records: NamedProteins,
+        number: int,
+        profiles: Sequence[tuple[Profile, int]],
+        pairs: Sequence[ScannedPair | None] | None,
+    ) -> HitRecords:
+        """Compare a protein with profiles, given with their numbers among all.
+
+        `pairs` are those of the profiles, if they have been compared.
+        """
+        models = [profile for profile, _ in profiles]
+        if pairs is None:
+            for profile in models:
+                self._options.check_cutoffs(profile)
+            residues = int(records.offsets[number + 1] - records.offsets[number])
+            cells = residues * sum(profile.nodes for profile in models)
+            self._context.stats.add_cells("profile_finishing", cells)
+            hits, impossible = self._finisher.scan(records, number, models)
+            found = HitRecords.of_hits(hits, True)
+        else:
+            found, impossible = self._domains.of_protein(records, number, models, pairs)
 
         def place_of(target: bytes) -> int:
             return next(place for profile, place in profiles if bytes_of(profile.name) == target)
 
-        found = self._counter.part(hits, self._options.needs_alignments, profiles[-1][1], place_of)
+        found = self._counter.part(found, profiles[-1][1], place_of)
         left_out = tuple(f"{one.path}: {one.shown_name}" for one in impossible)
         return found._replace(impossible=left_out)
 

@@ -281,14 +281,18 @@ class ProfileSearch(ProfileJob):
         stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
         with stats.stage("profile_finishing"):
             profile = profile_filter.profile
-            hits, impossible = self._finisher.search(profile, records, survivors)
+            if self._options.needs_alignments:
+                hits, impossible = self._finisher.search(profile, records, survivors)
+                found = HitRecords.of_hits(hits, True)
+            else:
+                found, impossible = self._domains.search(profile_filter, records, survivors)
 
             def place_of(name: bytes) -> int:
                 text = name.decode("utf-8", "surrogateescape")
                 return next(before + int(n) + 1 for n in survivors if records.name(n) == text)
 
             until = before + int(survivors[-1]) + 1
-            found = self._counter.part(hits, self._options.needs_alignments, until, place_of)
+            found = self._counter.part(found, until, place_of)
             names_left_out = tuple(printable(bytes_of(records.name(n))) for n in impossible)
             found = found._replace(impossible=names_left_out)
         return _Found(task.proteins, task.number, found)

@@ -3,8 +3,8 @@
 import ctypes
 
 import numpy as np
-from helpers.hmmer_library import INTEGER, POINTER, HmmerFilters, library
 
+from helpers.hmmer_library import INTEGER, POINTER, HmmerFilters
 from mummergpu.hmm.domains.odds import LANES, registers_of
 from mummergpu.hmm.proteins import CODES
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -172,7 +172,9 @@ class HmmerDomains(HmmerFilters):
         trace = ctypes.cast(self._trace, ctypes.POINTER(Trace)).contents
         kinds = (np.int8, np.int32, np.int32)
         fields = (trace.st, trace.k, trace.i)
-        return score, *(numbers(one, trace.N, kind) for one, kind in zip(fields, kinds))
+        return score, *(
+            numbers(one, trace.N, kind) for one, kind in zip(fields, kinds, strict=True)
+        )
 
     def null2(self):
         """The odds of each code after `decode`; row 0 of matrix 1 is overwritten."""

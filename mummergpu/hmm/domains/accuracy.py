@@ -37,7 +37,7 @@ last one holds; it follows a match if none does. The fifth is where a deletion t
 from."""
 CHOICES: Final = 5
 
-_MATCH, _INSERTION, _DELETION = range(3)
+_MATCH, _INSERTION, _DELETION, _BEGIN = range(4)
 _NEVER: Final = float("-inf")
 
 
@@ -51,6 +51,51 @@ class Accuracies(NamedTuple):
     ends: Float32Array
     end_rows: Int64Array  # (quarters,): that row
     products: Float32Array  # (quarters,): the scales of the rows so far
+
+
+class _Row:
+    """Writes instructions for the cells of a row, and for whether steps between them are possible.
+
+    In HMMER's recurrence a step that is not leads to 0.
+    """
+
+    def __init__(
+        self, vectors: Quarters, emitting: Any, deletions: Any, steps: Any, registers: Any
+    ) -> None:
+        self._vectors = vectors
+        self._builder = vectors.builder
+        self._arrays = emitting, deletions
+        self._steps = steps
+        self._deletes = self._builder.mul(registers, number(STEPS))
+
+    def cells(self, register: Any) -> list[Any]:
+        """Return the matches, insertions and deletions of a register."""
+        at = self._builder.mul(register, number(2))
+        emitting, deletions = self._arrays
+        places = at, self._builder.add(at, number(1))
+        found = [self._vectors.load(emitting, place) for place in places]
+        return [*found, self._vectors.load(deletions, register)]
+
+    def can(self, register: Any, which: int) -> Any:
+        """Return whether a step of a register is possible."""
+        at = self._builder.mul(register, number(STEPS))
+        return self._is_positive(self._builder.add(at, number(which)))
+
+    def can_go_on(self, register: Any) -> Any:
+        """Return whether a deletion can be followed by another."""
+        return self._is_positive(self._builder.add(self._deletes, register))
+
+    def best(self, froms: list[Any], steps: list[Any]) -> Any:
+        """Return the highest of some cells from which a step is possible."""
+        pairs = zip(steps, froms, strict=True)
+        best, *others = (self._vectors.where(step, one, 0) for step, one in pairs)
+        for one in others:
+            best = self._vectors.higher(best, one)
+        return best
+
+    def _is_positive(self, at: Any) -> Any:
+        step = self._vectors.in_all(self._steps, at)
+        return self._builder.fcmp_ordered(">", step, self._vectors.constant(0))
 
 
 def _fill_row(
@@ -70,8 +115,7 @@ def _fill_row(
 ) -> Any:
     """Compute a row but for deletions that enter a lane, and add its posteriors to the weights.
 
-    Steps are possible or not. In HMMER's recurrence one that is not leads to 0, but its trace
-    takes none of them.
+    The choices, as HMMER's trace, take no step that is impossible.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -83,32 +127,13 @@ def _fill_row(
         choices = vectors.words(context, signature, arguments, 7, choices_row)
         products = vectors.moved(products, products_row)
         enter, scale = (vectors.spread(states, which) for which in (ENTER, SCALE))
+        row = _Row(vectors, emitting, deletions, steps, registers)
+        cells_of, can, best_of = row.cells, row.can, row.best
         last = builder.sub(registers, number(1))
-        deletes = builder.mul(registers, number(STEPS))
-        zero = vectors.constant(0)
-
-        def cells_of(register: Any) -> list[Any]:
-            at = builder.mul(register, number(2))
-            match, insertion = (
-                vectors.load(emitting, builder.add(at, number(n))) for n in range(2)
-            )
-            return [match, insertion, vectors.load(deletions, register)]
-
-        def can(register: Any, which: int) -> Any:
-            at = builder.mul(register, number(STEPS))
-            step = vectors.in_all(steps, builder.add(at, number(which)))
-            return builder.fcmp_ordered(">", step, zero)
 
         def posterior(register: Any, which: int) -> Any:
             at = builder.add(builder.mul(register, number(2)), number(which))
             return builder.fmul(vectors.load(products, at), scale)
-
-        def best_of(froms: list[Any], steps: list[Any]) -> Any:
-            taken = [vectors.where(step, one, 0) for one, step in zip(froms, steps, strict=True)]
-            best = taken[0]
-            for one in taken[1:]:
-                best = vectors.higher(best, one)
-            return best
 
         def choose(register: Any, which: int, truths: Any) -> None:
             at = builder.add(builder.mul(register, number(CHOICES)), number(which))
@@ -137,15 +162,13 @@ def _fill_row(
             insertion = builder.fadd(best_of(cells[:2], stays), posteriors[1])
             froms = [vectors.where(*pair, _NEVER) for pair in zip(stays, cells[:2], strict=True)]
             choose(register, INSERTION_GOES_ON, builder.fcmp_unordered("<", *froms))
-            at = builder.mul(register, number(2))
             for n, value in enumerate((match, insertion)):
-                place = builder.add(at, number(n))
+                place = builder.add(builder.mul(register, number(2)), number(n))
                 vectors.store(value, emitting, place)
                 weight = builder.fadd(posteriors[n], vectors.load(weights, place))
                 vectors.store(weight, weights, place)
             vectors.store(deletion, deletions, register)
-            step = vectors.in_all(steps, builder.add(deletes, register))
-            goes_on = builder.fcmp_ordered(">", step, zero)
+            goes_on = row.can_go_on(register)
             onward = vectors.where(goes_on, deletion, 0)
             following = vectors.higher(onward, vectors.where(can(register, 4), match, 0))
             passes = builder.and_(passes, goes_on)
@@ -153,7 +176,7 @@ def _fill_row(
 
         every = vectors.unpacked(number((1 << vectors.lanes) - 1))
         firsts = [vectors.up(cell, _NEVER) for cell in cells_of(last)]
-        firsts += [first_deletion, vectors.constant(_NEVER), every, zero]
+        firsts += [first_deletion, vectors.constant(_NEVER), every, vectors.constant(0)]
         *_, highest, passes, onward = looped(builder, registers, firsts, body)
         entering = vectors.constant(_NEVER)
         for _ in range(NODES - 1):
@@ -195,19 +218,15 @@ def _enter_deletions(
         (steps,) = vectors.places(context, signature, arguments, 6)
         registers, choices_row = arguments[7:]
         choices = vectors.words(context, signature, arguments, 5, choices_row)
-        deletes = builder.mul(registers, number(STEPS))
-        zero = vectors.constant(0)
+        row = _Row(vectors, emitting, deletions, steps, registers)
 
         def body(register: Any, entering: Any, highest: Any) -> list[Any]:
             deletion = vectors.higher(entering, vectors.load(deletions, register))
             vectors.store(deletion, deletions, register)
-            step = vectors.in_all(steps, builder.add(deletes, register))
-            goes_on = builder.fcmp_ordered(">", step, zero)
-            at = builder.add(builder.mul(register, number(STEPS)), number(4))
-            begins = builder.fcmp_ordered(">", vectors.in_all(steps, at), zero)
+            goes_on = row.can_go_on(register)
             match = vectors.load(emitting, builder.mul(register, number(2)))
             froms = [
-                vectors.where(begins, match, _NEVER),
+                vectors.where(row.can(register, 4), match, _NEVER),
                 vectors.where(goes_on, deletion, _NEVER),
             ]
             at = builder.mul(register, number(CHOICES))
@@ -348,6 +367,41 @@ def fill_accuracies(
                 cells.kept[row, state, quarter] = cells.states[state, quarter]
 
 
+@inline
+def last_cell(odds: Odds, found: Accuracies, quarter: int) -> int:
+    """Return the node of the highest cell that the end follows; -1 - node for a deletion."""
+    node, best = 0, np.float32(-np.inf)
+    for register in range(odds.registers):
+        for lane in range(NODES):
+            own = found.ends[register, 0, quarter * NODES + lane]
+            if own >= best:
+                best, node = own, lane * odds.registers + register
+        for lane in range(NODES):
+            own = found.ends[register, 1, quarter * NODES + lane]
+            if own > best:
+                best, node = own, -1 - (lane * odds.registers + register)
+    return node
+
+
+@inline
+def is_chosen(odds: Odds, found: Accuracies, quarter: int, row: int, node: int, which: int) -> bool:
+    """Return whether a choice was made at a node."""
+    lane, register = quarter * NODES + node // odds.registers, node % odds.registers
+    return bool((found.choices[row, register, which] >> lane) & 1)
+
+
+@inline
+def state_before(odds: Odds, found: Accuracies, quarter: int, row: int, node: int) -> int:
+    """Return the state from which an alignment comes to a match."""
+    if is_chosen(odds, found, quarter, row, node, FROM_BEGIN):
+        return _BEGIN
+    if is_chosen(odds, found, quarter, row, node, FROM_DELETION):
+        return _DELETION
+    if is_chosen(odds, found, quarter, row, node, FROM_INSERTION):
+        return _INSERTION
+    return _MATCH
+
+
 @jit
 def trace_alignment(
     odds: Odds, cells: Cells, found: Accuracies, quarter: int, begin: int, ends: Int64Array
@@ -357,40 +411,25 @@ def trace_alignment(
     `begin` is the row before the sequence's first residue. `ends` receives the first and the last
     aligned node and residue, from 1 on. Return whether the alignment comes from the begin.
     """
-    node, state, best = 0, _MATCH, np.float32(-np.inf)
-    for register in range(odds.registers):
-        for which in (_MATCH, _DELETION):
-            for lane in range(NODES):
-                own = found.ends[register, which // _DELETION, quarter * NODES + lane]
-                if own > best or (which == _MATCH and own == best):
-                    best, state, node = own, which, lane * odds.registers + register
-    row = found.end_rows[quarter]
+    row, node, state = found.end_rows[quarter], last_cell(odds, found, quarter), _MATCH
+    if node < 0:
+        node, state = -1 - node, _DELETION
     ends[2] = 0
-    while True:
-        lane = quarter * NODES + node // odds.registers
-        register = node % odds.registers
+    while state != _BEGIN:
+        if node < 0 or row <= begin:
+            return False
         if state == _MATCH:
             if not ends[2]:
                 ends[2], ends[3] = node + 1, row - begin
-            place = row
+            ends[0], ends[1] = node + 1, row - begin
+            state = state_before(odds, found, quarter, row, node)
             row, node = row - 1, node - 1
-            if (found.choices[place, register, FROM_BEGIN] >> lane) & 1:
-                break
-            if (found.choices[place, register, FROM_DELETION] >> lane) & 1:
-                state = _DELETION
-            elif (found.choices[place, register, FROM_INSERTION] >> lane) & 1:
-                state = _INSERTION
         elif state == _INSERTION:
-            if not (found.choices[row, register, INSERTION_GOES_ON] >> lane) & 1:
+            if not is_chosen(odds, found, quarter, row, node, INSERTION_GOES_ON):
                 state = _MATCH
             row -= 1
         else:
             node -= 1
-            lane = quarter * NODES + node // odds.registers
-            register = node % odds.registers
-            if (found.choices[row, register, MATCH_TO_DELETION] >> lane) & 1:
+            if node >= 0 and is_chosen(odds, found, quarter, row, node, MATCH_TO_DELETION):
                 state = _MATCH
-        if node < 0 or row <= begin:
-            return False
-    ends[0], ends[1] = node + 2, row - begin + 1
-    return cells.kept[row, BEGIN, quarter] > cells.kept[row, AGAIN, quarter]
+    return bool(cells.kept[row, BEGIN, quarter] > cells.kept[row, AGAIN, quarter])

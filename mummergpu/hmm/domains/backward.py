@@ -298,15 +298,35 @@ def first_entry(odds: Odds, cells: Cells, quarter: int) -> np.float32:
             total += cell * emissions[register, lane] * odds.steps[register * STEPS, lane]
         cells.sums[0, lane] = total
     parts = cells.sums[0]
-    return (parts[0] + parts[1]) + (parts[2] + parts[3])
+    return np.float32((parts[0] + parts[1]) + (parts[2] + parts[3]))
 
 
 @inline
-def keep_first_row(group: Group, cells: Cells, rows: int, row: int) -> bool:
-    """Keep the row before the first residue of the sequences that begin there.
+def collect_row(odds: Odds, group: Group, cells: Cells, rows: int, row: int) -> None:
+    """Compute what `collect` does for a row; in a sequence's first row the sum is `first_entry`."""
+    find_lines(odds, group, cells, row - rows)
+    entries = cells.kept[row, ENTER]
+    for quarter in range(len(cells.quarters)):
+        if row == rows - group.sizes[quarter]:
+            entries[quarter] = first_entry(odds, cells, quarter)
+    collect(
+        cells.quarters,
+        cells.emitting,
+        cells.deletions,
+        cells.states,
+        cells.lines,
+        odds.emissions,
+        odds.steps,
+        odds.registers,
+    )
+    for quarter in range(len(cells.quarters)):
+        if row == rows - group.sizes[quarter]:
+            cells.states[ENTER, quarter] = entries[quarter]
 
-    Return whether it is the first row of all.
-    """
+
+@inline
+def keep_first_row(group: Group, cells: Cells, rows: int, row: int) -> None:
+    """Keep the row before the first residue of the sequences that begin there."""
     for quarter in range(len(cells.quarters)):
         if row == rows - group.sizes[quarter]:
             for state in range(STATES):
@@ -314,7 +334,29 @@ def keep_first_row(group: Group, cells: Cells, rows: int, row: int) -> bool:
             cells.kept[row, BEGIN, quarter] = cells.states[BEGIN, quarter]
             cells.kept[row, ENTER, quarter] = cells.states[ENTER, quarter]
             cells.kept[row, SCALE, quarter] = 1
-    return row == 0
+
+
+@inline
+def keep_row(group: Group, cells: Cells, rows: int, row: int) -> None:
+    """Scale the special states of a row, and keep them."""
+    for quarter in range(len(cells.quarters)):
+        if cells.states[SCALE, quarter] > 1:
+            for state in range(SCALE):
+                cells.states[state, quarter] /= cells.states[SCALE, quarter]
+        if row > rows - group.sizes[quarter]:
+            for state in range(STATES):
+                cells.kept[row, state, quarter] = cells.states[state, quarter]
+
+
+@inline
+def begin_rows(odds: Odds, cells: Cells) -> None:
+    """Begin after the last residue, where there are no cells."""
+    for cell in range(2 * odds.registers * cells.sums.shape[1]):
+        cells.emitting[cell] = 0
+    for cell in range(odds.registers * cells.sums.shape[1]):
+        cells.deletions[cell] = 0
+    for quarter in range(len(cells.quarters)):
+        cells.has_own_scales[quarter] = 0
 
 
 @jit
@@ -325,68 +367,23 @@ def fill_backward(
 
     `multiplies` has the cells of `forward`, all of which it must have kept, multiplied.
     """
-    lanes = cells.sums.shape[1]
-    for cell in range(2 * odds.registers * lanes):
-        cells.emitting[cell] = 0
-    for cell in range(odds.registers * lanes):
-        cells.deletions[cell] = 0
-    for quarter in range(len(cells.quarters)):
-        cells.has_own_scales[quarter] = 0
-    entries = cells.sums[CARRY]
-    own = cells.quarters, cells.deletions, cells.states, cells.sums
+    begin_rows(odds, cells)
+    deletions = cells.quarters, cells.deletions, cells.states, cells.sums
+    own = cells.quarters, cells.emitting, cells.deletions, cells.states
     for row in range(rows, -1, -1):
         if row < rows:
-            find_lines(odds, group, cells, row - rows)
-            for quarter in range(len(cells.quarters)):
-                if row == rows - group.sizes[quarter]:
-                    entries[quarter] = first_entry(odds, cells, quarter)
-            collect(
-                cells.quarters,
-                cells.emitting,
-                cells.deletions,
-                cells.states,
-                cells.lines,
-                odds.emissions,
-                odds.steps,
-                odds.registers,
-            )
-            for quarter in range(len(cells.quarters)):
-                if row == rows - group.sizes[quarter]:
-                    cells.states[ENTER, quarter] = entries[quarter]
+            collect_row(odds, group, cells, rows, row)
         scale_states(group, forward, cells, rows, row)
-        if keep_first_row(group, cells, rows, row):
+        keep_first_row(group, cells, rows, row)
+        if row == 0:
             break
-        begin_deletions(*own, odds.steps, odds.registers)
+        begin_deletions(*deletions, odds.steps, odds.registers)
         for _ in range(NODES - 1):
-            if extend_deletions(*own, odds.steps, odds.registers):
+            if extend_deletions(*deletions, odds.steps, odds.registers):
                 break
         at = forward.strides[0] * row
         if multiplies:
-            close_product(
-                cells.quarters,
-                cells.emitting,
-                cells.deletions,
-                cells.states,
-                odds.steps,
-                odds.registers,
-                forward.emitting,
-                at,
-            )
+            close_product(*own, odds.steps, odds.registers, forward.emitting, at)
         else:
-            close_row(
-                cells.quarters,
-                cells.emitting,
-                cells.deletions,
-                cells.states,
-                odds.steps,
-                odds.registers,
-                forward.emitting,
-                at,
-            )
-        for quarter in range(len(cells.quarters)):
-            if cells.states[SCALE, quarter] > 1:
-                for state in range(SCALE):
-                    cells.states[state, quarter] /= cells.states[SCALE, quarter]
-            if row > rows - group.sizes[quarter]:
-                for state in range(STATES):
-                    cells.kept[row, state, quarter] = cells.states[state, quarter]
+            close_row(*own, odds.steps, odds.registers, forward.emitting, at)
+        keep_row(group, cells, rows, row)

@@ -46,7 +46,7 @@ def are_linked(one: Int64Array, other: Int64Array) -> bool:
         return False
     begins = (one[1] - one[3]) - (other[1] - other[3])
     ends = (one[2] - one[4]) - (other[2] - other[4])
-    return abs(begins) <= _DIAGONALS or abs(ends) <= _DIAGONALS
+    return bool(abs(begins) <= _DIAGONALS or abs(ends) <= _DIAGONALS)
 
 
 @inline
@@ -92,7 +92,7 @@ def common_place(
         if memory.labels[one] == label:
             counts[segments[one, field] - lowest] += 1
     # Rounded to float32 as in HMMER.
-    enough = int(math.ceil(np.float32(paths) * _END_SHARE))
+    enough = math.ceil(np.float32(paths) * _END_SHARE)
     best = 0
     for step in range(highest - lowest + 1):
         place = step if field == 1 or field == 3 else highest - lowest - step
@@ -153,9 +153,7 @@ def find_domains(segments: Int64Array, count: int, memory: Clusters) -> int:
             # HMMER goes on to the next one here, whatever follows.
             if common == 0:
                 break
-            shorter = min(
-                found[one, 1] - found[one, 0] + 1, found[other, 1] - found[other, 0] + 1
-            )
+            shorter = min(found[one, 1] - found[one, 0] + 1, found[other, 1] - found[other, 0] + 1)
             if share_of(common, shorter) >= _OVERLAP:
                 if found[one, 2] > found[other, 2]:
                     found[other, 3] = 1

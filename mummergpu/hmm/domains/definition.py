@@ -6,6 +6,7 @@ sequences, then the regions that may have several domains, then the envelopes of
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -65,9 +66,9 @@ class Parse:
     number: int
     begin: int  # The place of its first residue
     residues: int
-    forward: np.float32 = np.float32(np.nan)  # The score of all paths, in nats
+    forward: float = math.nan  # The score of all paths, in nats
     is_unusual: bool = False  # Whether float32 cannot hold its numbers
-    expected: np.float32 = np.float32(0)  # How many domains it has
+    expected: float = 0.0  # How many domains it has
     regions: list[tuple[int, int, bool]] = field(default_factory=list)
     clustered: int = 0
     # The envelopes of each region.
@@ -152,7 +153,7 @@ class DomainFinder:
                     if is_several:
                         parse.clustered += 1
                         sampled.append(_Piece(parse, first, last))
-            found = {}
+            found: dict[tuple[int, int], list[Envelope]] = {}
             for group in _in_groups(sampled):
                 self._sample_group(odds, block, group, found)
             envelopes = []
@@ -208,7 +209,7 @@ class DomainFinder:
         fill_backward(odds, group, forward, backward, rows, False)
         for quarter, piece in enumerate(pieces):
             parse = piece.parse
-            parse.forward = scores[quarter]
+            parse.forward = float(scores[quarter])
             first = backward.kept[rows - parse.residues, BEGIN, quarter]
             if not (np.isfinite(scores[quarter]) and 0 < first < np.inf):
                 parse.is_unusual = True
@@ -217,7 +218,7 @@ class DomainFinder:
             regions = np.empty((parse.residues // 2 + 1, 3), dtype=np.int64)
             count = regions_of(group, forward, backward, rows, quarter, found, regions)
             parse.is_unusual = count < 0
-            parse.expected = found.begins[-1]
+            parse.expected = float(found.begins[-1])
             for begin, end, is_several in regions[: max(count, 0)].tolist():
                 parse.regions.append((begin, end, bool(is_several)))
 
@@ -230,9 +231,7 @@ class DomainFinder:
     ) -> None:
         """Divide regions into envelopes, by what sampled paths have in common."""
         quarters, group, rows = self._group(block, pieces, several=True)
-        cells = self._arena.cells(
-            "forward", odds, quarters, rows, keeps=True, keeps_deletions=True
-        )
+        cells = self._arena.cells("forward", odds, quarters, rows, keeps=True, keeps_deletions=True)
         fill_forward(odds, group, cells, rows)
         for quarter, piece in enumerate(pieces):
             segments, count = _SEGMENTS, FULL
@@ -287,8 +286,7 @@ class DomainFinder:
             if not envelope.is_sampled:
                 begin = parse.begin + piece.first - 1
                 codes = block.codes[begin : begin + piece.size]
-                own = (codes, piece.first, logarithms(), parse.corrections)
-                keep_odds(null2, quarter, *own)
+                keep_odds(null2, quarter, codes, piece.first, logarithms(), parse.corrections)
             sum_corrections(parse.corrections, piece.first, piece.last, sums)
             node, residue, last_node, last = ends.tolist()
             envelope.is_domain = True

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import STEPS, Odds
 from mummergpu.hmm.domains.quarters import Quarters, looped, number, numbers_of
-from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import intrinsic, types
@@ -38,8 +38,8 @@ class Group(NamedTuple):
     codes: ByteArray  # All residues
     begins: Int64Array  # The places of the first residues
     sizes: Int64Array
-    # (4, quarters): to stay outside the profile, to move into it and out of it; to come back after a
-    # hit, and to end.
+    # (4, quarters): to stay outside the profile, to move into it and out of it; to come back after
+    # a hit, and to end.
     chances: Float32Array
 
 
@@ -102,9 +102,7 @@ def _fill_row(
 
         def cells_of(register: Any) -> list[Any]:
             at = builder.mul(register, number(2))
-            match, insertion = (
-                vectors.load(old, builder.add(at, number(n))) for n in range(2)
-            )
+            match, insertion = (vectors.load(old, builder.add(at, number(n))) for n in range(2))
             return [match, insertion, vectors.load(old_deletions, register)]
 
         def step(register: Any, which: int) -> Any:
@@ -150,8 +148,8 @@ def _fill_row(
 
 
 fill_row = cast(Any, intrinsic(_fill_row))
-"""Called with the quarters and arrays of `Cells`, the emissions, the steps, the registers of a row, and where in
-`emitting` and in `deletions` the last row and the new one begin."""
+"""Called with the quarters and arrays of `Cells`, the emissions, the steps, the registers of a row,
+and where in `emitting` and in `deletions` the last row and the new one begin."""
 
 
 def _extend_deletions(
@@ -167,7 +165,8 @@ def _extend_deletions(
 ) -> Any:
     """Let deletions enter the next lane; return the lanes in which some cell changes, as bits.
 
-    Those whose bit in `active` is 0 stay. The sum of matches and deletions is left in the state LEAVE.
+    Those whose bit in `active` is 0 stay. The sum of matches and deletions is left in the state
+    LEAVE.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

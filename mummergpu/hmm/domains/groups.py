@@ -128,8 +128,11 @@ def samples_of(odds: Odds, residues: int, segments: int, seed: int) -> Samples:
 
 def clusters_of(segments: int, places: int) -> Clusters:
     """Return memory to divide some segments, with so many residues or nodes."""
+    available, connected, labels = np.empty((3, segments), dtype=np.int64)
     return Clusters(
-        *np.empty((3, segments), dtype=np.int64),
+        available,
+        connected,
+        labels,
         np.empty(places + 1, dtype=np.int64),
         np.empty((segments, 4), dtype=np.int64),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -96,9 +96,7 @@ class ProfileDomains:
         )
         return scores
 
-    def found(
-        self, block: ProteinBlock, sequences: Int64Array
-    ) -> tuple[list[Parse], BoolArray]:
+    def found(self, block: ProteinBlock, sequences: Int64Array) -> tuple[list[Parse], BoolArray]:
         """Return the sequences that have domains, scored, in their order.
 
         The second result tells which ones HMMER itself must compare: those whose numbers float32
@@ -135,7 +133,7 @@ class ProfileDomains:
         return found, others
 
     def _passes_forward(self, parse: Parse, background: np.float32) -> bool:
-        bits = np.float32(float(np.float32(parse.forward - background)) / LN2)
+        bits = np.float32(float(np.float32(parse.forward) - background) / LN2)
         chance = math.exp(exponential_tail(float(bits), self._filter.profile.statistics))
         return not chance > self._filter.thresholds.F3
 
@@ -197,7 +195,7 @@ class HitWriter:
             scores[0] if by_score else -chances[0],
             *scores,
             *chances,
-            float(parse.expected),
+            parse.expected,
             len(parse.regions),
             parse.clustered,
             parse.overlaps,
@@ -230,12 +228,15 @@ class HitWriter:
                 exponential_tail(bits, self._statistics),
                 *(marks & _REPORTED, bool(marks & _INCLUDED), 0),
             )
-            yield _ALIGNMENT.pack(
-                _ALIGNMENT.size + len(_EMPTY_TEXTS),
-                0,
-                *one.nodes,
-                self._nodes,
-                *one.residues,
-                parse.residues,
-                _RESIDUES_OF_ALIGNMENT,
-            ) + _EMPTY_TEXTS
+            yield (
+                _ALIGNMENT.pack(
+                    _ALIGNMENT.size + len(_EMPTY_TEXTS),
+                    0,
+                    *one.nodes,
+                    self._nodes,
+                    *one.residues,
+                    parse.residues,
+                    _RESIDUES_OF_ALIGNMENT,
+                )
+                + _EMPTY_TEXTS
+            )

@@ -47,9 +47,7 @@ def _sum_codes(
         (emissions,) = vectors.places(context, signature, arguments, 2)
         registers, code = arguments[3:5]
         scale = vectors.spread(scales, 0)
-        lines = [
-            builder.mul(builder.add(code, number(n)), registers) for n in range(_AT_ONCE)
-        ]
+        lines = [builder.mul(builder.add(code, number(n)), registers) for n in range(_AT_ONCE)]
 
         def body(register: Any, *totals: Any) -> list[Any]:
             at = builder.mul(register, number(2))
@@ -119,7 +117,12 @@ def expected_odds(
 
 
 def _sum_traced(
-    typing_context: Any, quarters: Any, counts: Any, emissions: Any, registers: Any, scale: Any,
+    typing_context: Any,
+    quarters: Any,
+    counts: Any,
+    emissions: Any,
+    registers: Any,
+    scale: Any,
     sums: Any,
 ) -> Any:
     """Sum up the odds of all codes over the nodes of a path, four codes side by side.
@@ -141,9 +144,7 @@ def _sum_traced(
             return [
                 builder.fadd(
                     total,
-                    builder.fmul(
-                        weight, vectors.load(emissions, builder.add(line, number(n)))
-                    ),
+                    builder.fmul(weight, vectors.load(emissions, builder.add(line, number(n)))),
                 )
                 for n, total in enumerate(totals)
             ]
@@ -161,9 +162,7 @@ sum_traced = cast(Any, intrinsic(_sum_traced))
 
 
 @inline
-def traced_odds(
-    profile: Odds, counts: Float32Array, scale: np.float32, odds: Float32Array
-) -> None:
+def traced_odds(profile: Odds, counts: Float32Array, scale: np.float32, odds: Float32Array) -> None:
     """Compute the odds of amino acids, (29, 1), in a path with counts of residues at nodes.
 
     Insertions count as matches, as in HMMER.

@@ -119,5 +119,3 @@ def lengths_of(residues: Int64Array, several: bool) -> Lengths:
     hits = np.float32(3 if several else 2)
     move = hits / (residues.astype(np.float32) + hits)
     return Lengths(np.float32(1) - move, move)
-
-

@@ -41,9 +41,7 @@ class Quarters(FloatVectors):
     def words(self, context: Any, signature: Any, arguments: Any, place: int, at: Any) -> Any:
         """Return a pointer to a word of 16 bits in the argument at a place, an array."""
         kind = ir.IntType(16)
-        return address_of(
-            context, self.builder, kind, signature.args[place], arguments[place], at
-        )
+        return address_of(context, self.builder, kind, signature.args[place], arguments[place], at)
 
     def keep(self, truths: Any, words: Any, at: Any) -> None:
         """Store a truth of each lane as a bit of a word."""
@@ -97,7 +95,10 @@ class Quarters(FloatVectors):
 
     def down(self, register: Any) -> Any:
         """Shift the lanes of each quarter down by one; the last ones get 0."""
-        order = [self.lanes + lane if lane % NODES == NODES - 1 else lane + 1 for lane in range(self.lanes)]
+        order = [
+            self.lanes + lane if lane % NODES == NODES - 1 else lane + 1
+            for lane in range(self.lanes)
+        ]
         return self.shuffled(register, self.constant(0), order)
 
     def totals(self, register: Any) -> Any:
@@ -176,9 +177,7 @@ def looped(
     return results
 
 
-def numbers_of(
-    builder: Any, context: Any, count: int, array_type: Any, array: Any
-) -> list[Any]:
+def numbers_of(builder: Any, context: Any, count: int, array_type: Any, array: Any) -> list[Any]:
     """Load the first numbers of an array of int64."""
     kind = ir.IntType(64)
     places = [

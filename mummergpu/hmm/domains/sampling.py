@@ -20,7 +20,7 @@ from mummergpu.runtime.jit import inline, jit
 SAMPLES: Final = 200
 
 _WORD: Final = 0xFFFFFFFF
-_OUTSIDE_END, _LEAVE, _MATCH, _DELETION, _INSERTION, _ENTER, _BETWEEN = range(7)
+_MATCH, _DELETION, _INSERTION, _ENTER = range(4)
 
 FULL, IMPOSSIBLE = -1, -2
 """The results where the memory for segments is too small, and where a path cannot go on."""
@@ -29,7 +29,8 @@ FULL, IMPOSSIBLE = -1, -2
 class Samples(NamedTuple):
     """The memory of `sample_paths`."""
 
-    segments: Int64Array  # (n, 5): path, first and last residue from 1 on, first and last node
+    # (n, 5): path, first and last residue from 1 on, first and last node.
+    segments: Int64Array
     totals: Float32Array  # (residues + 1,): for each residue the sum of its odds in all paths
     counts: Float32Array  # (registers, 4): how often a path has a residue at each node
     # (29 + 80, 1): of each code in a domain of a path, and their sums lane by lane.
@@ -53,7 +54,7 @@ def seeded(seed: int) -> int:
 def roll(samples: Samples) -> float:
     """Return the next random number, from 0 on and below 1."""
     samples.random[0] = (samples.random[0] * 69069 + 1) & _WORD
-    return samples.random[0] / 4294967296.0
+    return float(samples.random[0]) / 4294967296.0
 
 
 @inline
@@ -117,103 +118,132 @@ def score_domain(
 
 
 @inline
-def sample_path(
-    odds: Odds, group: Group, cells: Cells, rows: int, quarter: int, first: int, samples: Samples
+def goes_on_outside(
+    group: Group, cells: Cells, quarter: int, row: int, which: int, samples: Samples
+) -> bool:
+    """Choose whether a path outside the profile goes on, after the last hit (END) or between."""
+    kept, paths = cells.kept, samples.paths
+    leaves = group.chances[3 if which == END else 2, quarter]
+    paths[0] = kept[row - 1, which, quarter] * group.chances[0, quarter]
+    paths[1] = kept[row, LEAVE, quarter] * leaves * kept[row, SCALE, quarter]
+    return choose(samples, 2) == 0
+
+
+@inline
+def before_match(
+    odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
 ) -> int:
-    """Draw a path from its end to its begin; return the number of segments up to its own."""
-    begin = rows - group.sizes[quarter]
-    chances, kept, paths, steps = group.chances, cells.kept, samples.paths, odds.steps
-    stay, move = chances[0, quarter], chances[1, quarter]
-    lanes = cells.sums.shape[1]
-    stride, deletions_stride = cells.strides
-    state, row, node, count, residues = _OUTSIDE_END, rows, 0, first, 0
-    after = group.sizes[quarter]
-    while True:
-        register, lane = node % odds.registers, node // odds.registers
-        at = register * STEPS
-        if state == _OUTSIDE_END or state == _BETWEEN:
-            which = END if state == _OUTSIDE_END else AGAIN
-            leaves = chances[3 if state == _OUTSIDE_END else 2, quarter]
-            if row <= begin:
-                return IMPOSSIBLE
-            paths[0] = kept[row - 1, which, quarter] * stay
-            paths[1] = kept[row, LEAVE, quarter] * leaves * kept[row, SCALE, quarter]
-            if choose(samples, 2) == 0:
-                row -= 1
-            else:
-                state = _LEAVE
-        elif state == _LEAVE:
-            if count == samples.segments.shape[0]:
-                return FULL
-            if not kept[row, LEAVE, quarter] > 0:
-                return IMPOSSIBLE
-            node = choose_end(odds, cells, quarter, row, samples)
-            state = _MATCH if node >= 0 else _DELETION
-            node = node if node >= 0 else -1 - node
-            residues = 0
-            samples.segments[count, 2] = 0
-        elif state == _MATCH:
-            segment = samples.segments[count]
-            if segment[2] == 0:
-                segment[2], segment[4] = row - begin, node + 1
-            segment[1], segment[3] = row - begin, node + 1
-            samples.counts[register, lane] += np.float32(1)
-            residues += 1
-            row -= 1
-            if row < begin:
-                return IMPOSSIBLE
-            paths[0] = kept[row, ENTER, quarter] * steps[at, lane]
-            for one in range(1, 4):
-                paths[one] = 0
-            if node:
-                node -= 1
-                register, lane = node % odds.registers, node // odds.registers
-                own = stride * row + 2 * register * lanes + quarter * NODES + lane
-                into = (node + 1) // odds.registers
-                paths[1] = cells.emitting[own] * steps[at + 1, into]
-                paths[2] = cells.emitting[own + lanes] * steps[at + 2, into]
-                own = deletions_stride * row + register * lanes + quarter * NODES + lane
-                paths[3] = cells.deletions[own] * steps[at + 3, into]
-            chosen = choose(samples, 4)
-            state = _MATCH
-            if chosen == 0:
-                state = _ENTER
-            elif chosen == 2:
-                state = _INSERTION
-            elif chosen == 3:
-                state = _DELETION
-        elif state == _DELETION:
+    """Choose the state of a row from which a path comes to a node's match."""
+    lanes, paths = cells.sums.shape[1], samples.paths
+    at, into = node % odds.registers * STEPS, node // odds.registers
+    paths[0] = cells.kept[row, ENTER, quarter] * odds.steps[at, into]
+    for one in range(1, 4):
+        paths[one] = 0
+    if node:
+        register, lane = (node - 1) % odds.registers, (node - 1) // odds.registers
+        own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
+        paths[1] = cells.emitting[own] * odds.steps[at + 1, into]
+        paths[2] = cells.emitting[own + lanes] * odds.steps[at + 2, into]
+        own = cells.strides[1] * row + register * lanes + quarter * NODES + lane
+        paths[3] = cells.deletions[own] * odds.steps[at + 3, into]
+    chosen = choose(samples, 4)
+    if chosen == 0:
+        return _ENTER
+    return _MATCH if chosen == 1 else (_INSERTION if chosen == 2 else _DELETION)
+
+
+@inline
+def before_deletion(
+    odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
+) -> int:
+    """Choose the state of a node from which a path comes to the next one's deletion."""
+    lanes, paths = cells.sums.shape[1], samples.paths
+    register, lane = node % odds.registers, node // odds.registers
+    own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
+    paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 4, lane]
+    own = cells.strides[1] * row + register * lanes + quarter * NODES + lane
+    paths[1] = cells.deletions[own] * odds.steps[odds.registers * STEPS + register, lane]
+    return _MATCH if choose(samples, 2) == 0 else _DELETION
+
+
+@inline
+def before_insertion(
+    odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
+) -> int:
+    """Choose the state of a row from which a path comes to a node's insertion."""
+    lanes, paths = cells.sums.shape[1], samples.paths
+    register, lane = node % odds.registers, node // odds.registers
+    own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
+    paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 5, lane]
+    paths[1] = cells.emitting[own + lanes] * odds.steps[register * STEPS + 6, lane]
+    return _MATCH if choose(samples, 2) == 0 else _INSERTION
+
+
+@inline
+def sample_domain(
+    odds: Odds, cells: Cells, quarter: int, begin: int, row: int, samples: Samples, count: int
+) -> int:
+    """Draw the path of a domain from its end to its begin; return the row before it.
+
+    Its segment is number `count`, and `counts` are where its residues are.
+    """
+    segment = samples.segments[count]
+    segment[0] = segment[2] = 0
+    node = choose_end(odds, cells, quarter, row, samples)
+    state = _MATCH
+    if node < 0:
+        node, state = -1 - node, _DELETION
+    while state != _ENTER:
+        if state == _DELETION:
             if node == 0:
                 return IMPOSSIBLE
             node -= 1
-            register, lane = node % odds.registers, node // odds.registers
-            own = stride * row + 2 * register * lanes + quarter * NODES + lane
-            paths[0] = cells.emitting[own] * steps[register * STEPS + 4, lane]
-            own = deletions_stride * row + register * lanes + quarter * NODES + lane
-            paths[1] = cells.deletions[own] * steps[odds.registers * STEPS + register, lane]
-            state = _MATCH if choose(samples, 2) == 0 else _DELETION
-        elif state == _INSERTION:
-            samples.counts[register, lane] += np.float32(1)
-            residues += 1
-            row -= 1
-            if row < begin:
-                return IMPOSSIBLE
-            own = stride * row + 2 * register * lanes + quarter * NODES + lane
-            paths[0] = cells.emitting[own] * steps[at + 5, lane]
-            paths[1] = cells.emitting[own + lanes] * steps[at + 6, lane]
-            state = _MATCH if choose(samples, 2) == 0 else _INSERTION
+            state = before_deletion(odds, cells, quarter, row, node, samples)
+            continue
+        if row == begin:
+            return IMPOSSIBLE
+        samples.counts[node % odds.registers, node // odds.registers] += np.float32(1)
+        segment[0] += 1
+        row -= 1
+        if state == _MATCH:
+            if segment[2] == 0:
+                segment[2], segment[4] = row - begin + 1, node + 1
+            segment[1], segment[3] = row - begin + 1, node + 1
+            state = before_match(odds, cells, quarter, row, node, samples)
+            node -= 1
         else:
-            segment = samples.segments[count]
-            score_domain(odds, group, quarter, segment, residues, samples)
-            for place in range(segment[2] + 1, after + 1):
-                samples.totals[place] += np.float32(1)
-            after = segment[1]
-            count += 1
-            paths[0] = kept[row, BEGIN, quarter] * move
-            paths[1] = kept[row, AGAIN, quarter] * move
-            if choose(samples, 2) == 0:
-                break
-            state = _BETWEEN
+            state = before_insertion(odds, cells, quarter, row, node, samples)
+    return row
+
+
+@inline
+def sample_path(
+    odds: Odds, group: Group, cells: Cells, rows: int, quarter: int, count: int, samples: Samples
+) -> int:
+    """Draw a path from its end to its begin; return the number of segments up to its own."""
+    begin = rows - group.sizes[quarter]
+    which, row, after = END, rows, group.sizes[quarter]
+    while True:
+        while row > begin and goes_on_outside(group, cells, quarter, row, which, samples):
+            row -= 1
+        if count == samples.segments.shape[0]:
+            return FULL
+        if row <= begin or not cells.kept[row, LEAVE, quarter] > 0:
+            return IMPOSSIBLE
+        row = sample_domain(odds, cells, quarter, begin, row, samples, count)
+        if row < 0:
+            return IMPOSSIBLE
+        segment = samples.segments[count]
+        score_domain(odds, group, quarter, segment, segment[0], samples)
+        for place in range(segment[2] + 1, after + 1):
+            samples.totals[place] += np.float32(1)
+        after = segment[1]
+        count += 1
+        samples.paths[0] = cells.kept[row, BEGIN, quarter] * group.chances[1, quarter]
+        samples.paths[1] = cells.kept[row, AGAIN, quarter] * group.chances[1, quarter]
+        if choose(samples, 2) == 0:
+            break
+        which = AGAIN
     for place in range(1, after + 1):
         samples.totals[place] += np.float32(1)
     return count

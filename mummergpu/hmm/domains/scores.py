@@ -97,7 +97,8 @@ def log_sum(correction: np.float32, table: Float32Array, logs: Logarithms) -> np
     difference = highest - lowest
     if lowest == -np.inf or difference >= np.float32(_LARGEST_DIFFERENCE):
         return highest
-    return highest + table[np.int64(difference * np.float32(_SUMS_OF_NAT))]
+    more = table[np.int64(difference * np.float32(_SUMS_OF_NAT))]
+    return np.float32(highest + more)
 
 
 @inline

@@ -8,6 +8,7 @@ from helpers.profiles import block_of, repeats, sequences_like
 
 from mummergpu.hmm.domains.accuracy import fill_accuracies, trace_alignment
 from mummergpu.hmm.domains.backward import fill_backward
+from mummergpu.hmm.domains.clustering import find_clusters, find_domains
 from mummergpu.hmm.domains.forward import END, fill_forward
 from mummergpu.hmm.domains.groups import (
     Arena,
@@ -16,12 +17,11 @@ from mummergpu.hmm.domains.groups import (
     group_of,
     samples_of,
 )
-from mummergpu.hmm.domains.clustering import find_clusters, find_domains
-from mummergpu.hmm.domains.sampling import SAMPLES, sample_paths
+from mummergpu.hmm.domains.null2 import expected_odds, meanings
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import odds_of
-from mummergpu.hmm.domains.null2 import expected_odds, meanings
 from mummergpu.hmm.domains.regions import Occupancy, regions_of
+from mummergpu.hmm.domains.sampling import SAMPLES, sample_paths
 from mummergpu.hmm.proteins import CODES
 from mummergpu.runtime.flushed_floats import flushed_floats
 
@@ -223,6 +223,8 @@ def test_sampled_paths_and_their_domains(tmp_path, quarters):
             theirs = hmmer.clustered(segments)
             own = memory.found[:clusters]
             assert own[:, :2].tolist() == [one[:2] for one in theirs]
-            assert_same(own[:, 2].astype(np.float32) / np.float32(SAMPLES), [one[2] for one in theirs])
+            assert_same(
+                own[:, 2].astype(np.float32) / np.float32(SAMPLES), [one[2] for one in theirs]
+            )
             domains += find_domains(samples.segments, count, memory)
     assert domains > 20

@@ -1,0 +1,130 @@
+"""Finishes searches and scans without alignments; HMMER compares the few others itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from mummergpu.hmm.domains.definition import DomainFinder, Parse
+from mummergpu.hmm.domains.hits import HitWriter, Limits, ProfileDomains, Target
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.finishing import Finisher
+from mummergpu.hmm.hit_lists import HitRecords
+from mummergpu.hmm.options import FinishingOptions
+from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.input.blocks.proteins import NamedProteins
+from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.pyhmmer_library import bytes_of
+
+
+class ScannedPair(NamedTuple):
+    """A protein and a profile that were compared: a hit, or HMMER has to compare them."""
+
+    parse: Parse | None
+    writer: HitWriter
+    record: bytes = b""
+
+
+class DomainFinisher:
+    """Compares sequences with profiles to the end; threads share it. `Z` is as for `Finisher`."""
+
+    def __init__(self, finisher: Finisher, options: FinishingOptions, Z: float | None) -> None:
+        self._finisher = finisher
+        self._options = options
+        self._Z = Z
+        self._finder = DomainFinder(options.seed, options.null2)
+        self._domains: WeakKeyDictionary[ProfileFilter, ProfileDomains] = WeakKeyDictionary()
+
+    def _domains_of(self, profile_filter: ProfileFilter) -> ProfileDomains:
+        domains = self._domains.get(profile_filter)
+        if domains is None:
+            domains = ProfileDomains(profile_filter, self._finder)
+            self._domains[profile_filter] = domains
+        return domains
+
+    def _cutoffs(self, profile: Profile) -> dict[str, Any]:
+        """Return the profile's own thresholds, if they are to be used."""
+        return {} if self._options.bit_cutoffs is None else self._finisher.cutoffs(profile)
+
+    def _writer(self, profile: Profile, cutoffs: dict[str, Any]) -> HitWriter:
+        scores = {
+            name: cutoffs.get(name, getattr(self._options, name))
+            for name in ("T", "domT", "incT", "incdomT")
+        }
+        limits = Limits(**scores, are_of_profile=bool(cutoffs))
+        return HitWriter(self._options, profile, limits)
+
+    def search(
+        self, profile_filter: ProfileFilter, proteins: NamedProteins, survivors: Int64Array
+    ) -> tuple[HitRecords, list[int]]:
+        """Compare the survivors of a block with a profile (HMMER's hmmsearch).
+
+        Return the hits, and the numbers of the proteins that no path through the profile emits.
+        `InputError` is raised if HMMER cannot compare a sequence for another reason.
+        """
+        profile = profile_filter.profile
+        block = ProteinBlock(proteins.codes, proteins.offsets)
+        found, others = self._domains_of(profile_filter).found(block, survivors)
+        if others.all():
+            hits, impossible = self._finisher.search(profile, proteins, survivors)
+            return HitRecords.of_hits(hits, False), impossible
+        cutoffs = self._cutoffs(profile)
+        writer = self._writer(profile, cutoffs)
+        records: dict[int, list[bytes]] = {}
+        for parse in found:
+            place = int(np.searchsorted(survivors, parse.number))
+            if writer.is_kept(parse, place + 1 if self._Z is None else self._Z):
+                words = (proteins.name, proteins.accession, proteins.description)
+                target = Target(*(bytes_of(word(parse.number)) for word in words))
+                records[parse.number] = [writer.record(parse, target)]
+        left_out = []
+        for number in survivors[others].tolist():
+            hits, impossible = self._finisher.search(profile, proteins, np.array([number]))
+            records[number] = [*HitRecords.of_hits(hits, False).records()]
+            left_out += impossible
+        ordered = [one for number in sorted(records) for one in records[number]]
+        return HitRecords.of_records(ordered, cutoffs), left_out
+
+    def scan(
+        self, profile_filter: ProfileFilter, proteins: NamedProteins, sequences: Int64Array
+    ) -> dict[int, ScannedPair]:
+        """Compare proteins whose filters passed with a profile, for `of_protein`."""
+        profile = profile_filter.profile
+        block = ProteinBlock(proteins.codes, proteins.offsets)
+        found, others = self._domains_of(profile_filter).found(block, sequences)
+        writer = self._writer(profile, self._cutoffs(profile))
+        pairs = {number: ScannedPair(None, writer) for number in sequences[others].tolist()}
+        target = Target(*map(bytes_of, (profile.name, profile.accession, profile.description)))
+        for parse in found:
+            pairs[parse.number] = ScannedPair(parse, writer, writer.record(parse, target))
+            parse.corrections = parse.corrections[:0]
+        return pairs
+
+    def of_protein(
+        self,
+        proteins: NamedProteins,
+        number: int,
+        profiles: Sequence[Profile],
+        pairs: Sequence[ScannedPair | None],
+    ) -> tuple[HitRecords, list[Profile]]:
+        """Return the hits of a protein and profiles (HMMER's hmmscan), as `search` does.
+
+        `pairs` are what `scan` returned for each, None where it returned nothing.
+        """
+        records: list[bytes] = []
+        left_out: list[Profile] = []
+        for place, (profile, pair) in enumerate(zip(profiles, pairs, strict=True), 1):
+            if pair is None:
+                continue
+            if pair.parse is None:
+                hits, impossible = self._finisher.scan(proteins, number, [profile])
+                records += HitRecords.of_hits(hits, False).records()
+                left_out += impossible
+            elif pair.writer.is_kept(pair.parse, place if self._Z is None else self._Z):
+                records.append(pair.record)
+        cutoffs = self._cutoffs(profiles[0]) if profiles else {}
+        return HitRecords.of_records(records, cutoffs), left_out
