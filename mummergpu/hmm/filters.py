@@ -218,6 +218,8 @@ class ProfileFilter:
         thresholds = self.thresholds
         if thresholds.F1 >= 1 and thresholds.F2 >= 1:
             return passes, unknown
+        if min(thresholds.F1, thresholds.F2) < 0:
+            return ~passes, unknown
         if thresholds.F1 >= 1:
             return ~passes, ~unknown
         longest = int(np.diff(block.offsets).max(initial=0))

@@ -93,6 +93,24 @@ class _Row:
             best = self._vectors.higher(best, one)
         return best
 
+    def froms(self, froms: list[Any], steps: list[Any]) -> list[Any]:
+        """Return some cells, -inf where no step from them is possible."""
+        pairs = zip(steps, froms, strict=True)
+        return [self._vectors.where(step, one, _NEVER) for step, one in pairs]
+
+    def entering(self, onward: Any, passes: Any) -> Any:
+        """Return the deletions that enter each lane from those before it.
+
+        `onward` are those that leave a lane; others pass through where all steps are possible.
+        """
+        vectors = self._vectors
+        entering = vectors.constant(_NEVER)
+        for _ in range(NODES - 1):
+            onward = vectors.up(onward, _NEVER)
+            entering = vectors.higher(entering, onward)
+            onward = vectors.where(passes, onward, 0)
+        return entering
+
     def _is_positive(self, at: Any) -> Any:
         step = self._vectors.in_all(self._steps, at)
         return self._builder.fcmp_ordered(">", step, self._vectors.constant(0))
@@ -125,7 +143,6 @@ def _fill_row(
         (steps,) = vectors.places(context, signature, arguments, 8)
         registers, products_row, choices_row = arguments[9:]
         choices = vectors.words(context, signature, arguments, 7, choices_row)
-        products = vectors.moved(products, products_row)
         enter, scale = (vectors.spread(states, which) for which in (ENTER, SCALE))
         row = _Row(vectors, emitting, deletions, steps, registers)
         cells_of, can, best_of = row.cells, row.can, row.best
@@ -133,7 +150,7 @@ def _fill_row(
 
         def posterior(register: Any, which: int) -> Any:
             at = builder.add(builder.mul(register, number(2)), number(which))
-            return builder.fmul(vectors.load(products, at), scale)
+            return builder.fmul(vectors.load(vectors.moved(products, products_row), at), scale)
 
         def choose(register: Any, which: int, truths: Any) -> None:
             at = builder.add(builder.mul(register, number(CHOICES)), number(which))
@@ -141,27 +158,24 @@ def _fill_row(
 
         # The deletions of the first register follow from the last one's matches.
         before = [enter, *cells_of(builder.sub(last, number(1)))]
-        final = best_of(before, [can(last, which) for which in range(4)])
-        final = builder.fadd(final, posterior(last, 0))
+        final = builder.fadd(
+            best_of(before, [can(last, which) for which in range(4)]), posterior(last, 0)
+        )
         first_deletion = vectors.up(vectors.where(can(last, 4), final, 0), _NEVER)
 
         def body(register: Any, *values: Any) -> list[Any]:
             *before, deletion, highest, passes, _ = values
             possible = [can(register, which) for which in range(4)]
             posteriors = [posterior(register, which) for which in range(2)]
-            best = best_of([enter, *before], possible)
-            match = builder.fadd(best, posteriors[0])
-            ordered = [*before, enter], [*possible[1:], possible[0]]
-            froms = [vectors.where(*pair, _NEVER) for pair in zip(*ordered[::-1], strict=True)]
-            known = froms[0]
-            for which, one in enumerate(froms[1:]):
+            match = builder.fadd(best_of([enter, *before], possible), posteriors[0])
+            known, *froms = row.froms([*before, enter], [*possible[1:], possible[0]])
+            for which, one in enumerate(froms):
                 choose(register, which, builder.fcmp_ordered(">", one, known))
                 known = vectors.higher(one, known)
             cells = cells_of(register)
-            stays = [can(register, which) for which in (5, 6)]
-            insertion = builder.fadd(best_of(cells[:2], stays), posteriors[1])
-            froms = [vectors.where(*pair, _NEVER) for pair in zip(stays, cells[:2], strict=True)]
-            choose(register, INSERTION_GOES_ON, builder.fcmp_unordered("<", *froms))
+            own = cells[:2], [can(register, which) for which in (5, 6)]
+            insertion = builder.fadd(best_of(*own), posteriors[1])
+            choose(register, INSERTION_GOES_ON, builder.fcmp_unordered("<", *row.froms(*own)))
             for n, value in enumerate((match, insertion)):
                 place = builder.add(builder.mul(register, number(2)), number(n))
                 vectors.store(value, emitting, place)
@@ -171,20 +185,15 @@ def _fill_row(
             goes_on = row.can_go_on(register)
             onward = vectors.where(goes_on, deletion, 0)
             following = vectors.higher(onward, vectors.where(can(register, 4), match, 0))
-            passes = builder.and_(passes, goes_on)
-            return [*cells, following, vectors.higher(highest, match), passes, onward]
+            carried = vectors.higher(highest, match), builder.and_(passes, goes_on)
+            return [*cells, following, *carried, onward]
 
         every = vectors.unpacked(number((1 << vectors.lanes) - 1))
         firsts = [vectors.up(cell, _NEVER) for cell in cells_of(last)]
         firsts += [first_deletion, vectors.constant(_NEVER), every, vectors.constant(0)]
         *_, highest, passes, onward = looped(builder, registers, firsts, body)
-        entering = vectors.constant(_NEVER)
-        for _ in range(NODES - 1):
-            onward = vectors.up(onward, _NEVER)
-            entering = vectors.higher(entering, onward)
-            onward = vectors.where(passes, onward, 0)
         vectors.store(highest, sums, number(MATCHES))
-        vectors.store(entering, sums, number(CARRY))
+        vectors.store(row.entering(onward, passes), sums, number(CARRY))
         return context.get_dummy_value()
 
     one = types.int64

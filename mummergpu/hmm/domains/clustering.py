@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -92,7 +91,9 @@ def common_place(
         if memory.labels[one] == label:
             counts[segments[one, field] - lowest] += 1
     # Rounded to float32 as in HMMER.
-    enough = math.ceil(np.float32(paths) * _END_SHARE)
+    share = np.float32(paths) * _END_SHARE
+    enough = np.int64(share)
+    enough += np.float32(enough) < share
     best = 0
     for step in range(highest - lowest + 1):
         place = step if field == 1 or field == 3 else highest - lowest - step

@@ -10,6 +10,7 @@ import numpy as np
 
 from mummergpu.hmm.domains.definition import DomainFinder, Parse
 from mummergpu.hmm.domains.hits import HitWriter, Limits, ProfileDomains, Target
+from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitRecords
@@ -37,13 +38,11 @@ class DomainFinisher:
         self._options = options
         self._Z = Z
         self._finder = DomainFinder(options.seed, options.null2)
-        self._domains: WeakKeyDictionary[ProfileFilter, ProfileDomains] = WeakKeyDictionary()
+        self._odds: WeakKeyDictionary[ProfileFilter, Odds] = WeakKeyDictionary()
 
     def _domains_of(self, profile_filter: ProfileFilter) -> ProfileDomains:
-        domains = self._domains.get(profile_filter)
-        if domains is None:
-            domains = ProfileDomains(profile_filter, self._finder)
-            self._domains[profile_filter] = domains
+        domains = ProfileDomains(profile_filter, self._finder, self._odds.get(profile_filter))
+        self._odds[profile_filter] = domains.odds
         return domains
 
     def _cutoffs(self, profile: Profile) -> dict[str, Any]:

@@ -58,22 +58,16 @@ def exponential_tail(score: float, statistics: Statistics) -> float:
 
 
 class ProfileDomains:
-    """A profile whose domains are looked for; threads share it."""
+    """A profile whose domains are looked for; threads share it. `odds` are the profile's."""
 
-    def __init__(self, profile_filter: ProfileFilter, finder: DomainFinder) -> None:
+    def __init__(
+        self, profile_filter: ProfileFilter, finder: DomainFinder, odds: Odds | None = None
+    ) -> None:
         self._filter = profile_filter
         self._finder = finder
-        self._odds: Odds | None = None
-        profile = profile_filter.profile
         self._is_corrected = profile_filter.thresholds.bias_filter
-        self._composition = profile.composition
-
-    @property
-    def odds(self) -> Odds:
-        """The odds of the profile."""
-        if self._odds is None:
-            self._odds = odds_of(self._filter.profile)
-        return self._odds
+        self._composition = profile_filter.profile.composition
+        self.odds = odds or odds_of(profile_filter.profile)
 
     def backgrounds(self, block: ProteinBlock, sequences: Int64Array) -> Float32Array:
         """Return the scores of sequences without the profile: plain, and corrected for it."""
