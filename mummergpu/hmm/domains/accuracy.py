@@ -27,24 +27,22 @@ from mummergpu.hmm.domains.forward import (
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import STEPS, Odds
 from mummergpu.hmm.domains.quarters import Quarters, looped, number
-from mummergpu.runtime.arrays import Float32Array, Int64Array, UInt16Array
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
-from mummergpu.runtime.llvm import intrinsic, types
-
-FROM_INSERTION, FROM_DELETION, FROM_BEGIN, INSERTION_GOES_ON, MATCH_TO_DELETION = range(5)
-"""The choices of each register, a bit a lane. The first three are those of a match, of which the
-last one holds; it follows a match if none does. The fifth is where a deletion that follows comes
-from."""
-CHOICES: Final = 5
+from mummergpu.runtime.llvm import intrinsic, ir, types
 
 _MATCH, _INSERTION, _DELETION, _BEGIN = range(4)
+_STATE_BEFORE, _GOES_ON = 3, 4
+"""The bits of a node's choices: the state that its match comes from, and whether its insertion
+comes from another one."""
 _NEVER: Final = float("-inf")
 
 
 class Accuracies(NamedTuple):
     """The memory of `fill_accuracies`, besides `Cells` of one row."""
 
-    choices: UInt16Array  # (rows, registers, CHOICES)
+    choices: ByteArray  # (rows, registers, lanes)
+    begun: ByteArray  # (rows, registers, lanes): whether the next deletion comes from a match
     weights: Float32Array  # (registers, 2, lanes): the sums of posterior probabilities of states
     outside: Float32Array  # (3, quarters): those before and after the hit and between hits
     # (registers, 2, lanes): the matches and deletions of the last row that the end follows.
@@ -60,12 +58,19 @@ class _Row:
     """
 
     def __init__(
-        self, vectors: Quarters, emitting: Any, deletions: Any, steps: Any, registers: Any
+        self,
+        vectors: Quarters,
+        emitting: Any,
+        deletions: Any,
+        steps: Any,
+        registers: Any,
+        plain: Any,
     ) -> None:
         self._vectors = vectors
         self._builder = vectors.builder
         self._arrays = emitting, deletions
         self._steps = steps
+        self._plain = plain
         self._deletes = self._builder.mul(registers, number(STEPS))
 
     def cells(self, register: Any) -> list[Any]:
@@ -92,6 +97,56 @@ class _Row:
         for one in others:
             best = self._vectors.higher(best, one)
         return best
+
+    def plain(
+        self, enter: Any, before: list[Any], cells: list[Any], deletion: Any, posteriors: list[Any]
+    ) -> list[Any]:
+        """Return what `general` does where all steps are possible."""
+        vectors, builder = self._vectors, self._builder
+        best, pairs = before[0], []
+        for code, one in enumerate((*before[1:], enter), 1):
+            pairs.append((builder.fcmp_ordered(">", one, best), code))
+            best = vectors.higher(one, best)
+        goes_on = builder.fcmp_unordered("<", *cells[:2])
+        insertion = vectors.higher(cells[1], cells[0])
+        codes = builder.or_(vectors.coded(pairs), vectors.coded([(goes_on, _GOES_ON)]))
+        match, insertion = map(builder.fadd, (best, insertion), posteriors)
+        return [match, insertion, codes, match, deletion, vectors.every]
+
+    def general(
+        self,
+        register: Any,
+        enter: Any,
+        before: list[Any],
+        cells: list[Any],
+        deletion: Any,
+        posteriors: list[Any],
+    ) -> list[Any]:
+        """Return a register's matches, insertions and choices.
+
+        Then come the deletions that its matches and those that its deletions lead to, and whether
+        these can.
+        """
+        vectors, builder = self._vectors, self._builder
+        possible = [self.can(register, which) for which in range(4)]
+        match = builder.fadd(self.best([enter, *before], possible), posteriors[0])
+        known, *froms = self.froms([*before, enter], [*possible[1:], possible[0]])
+        pairs = []
+        for code, one in enumerate(froms, 1):
+            pairs.append((builder.fcmp_ordered(">", one, known), code))
+            known = vectors.higher(one, known)
+        own = cells[:2], [self.can(register, which) for which in (5, 6)]
+        insertion = builder.fadd(self.best(*own), posteriors[1])
+        goes_on = builder.fcmp_unordered("<", *self.froms(*own))
+        codes = builder.or_(vectors.coded(pairs), vectors.coded([(goes_on, _GOES_ON)]))
+        can = self.can_go_on(register)
+        into_deletion = vectors.where(self.can(register, 4), match, 0)
+        return [match, insertion, codes, into_deletion, vectors.where(can, deletion, 0), can]
+
+    def is_plain(self, register: Any) -> Any:
+        """Return whether all steps of a register are possible."""
+        flag = self._builder.load(self._builder.gep(self._plain, [register]))
+        return self._builder.icmp_unsigned("!=", flag, ir.Constant(flag.type, 0))
 
     def froms(self, froms: list[Any], steps: list[Any]) -> list[Any]:
         """Return some cells, -inf where no step from them is possible."""
@@ -130,6 +185,7 @@ def _fill_row(
     registers: Any,
     products_row: Any,
     choices_row: Any,
+    plain: Any,
 ) -> Any:
     """Compute a row but for deletions that enter a lane, and add its posteriors to the weights.
 
@@ -141,20 +197,17 @@ def _fill_row(
         arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 4, 5, 6)
         emitting, deletions, states, sums, products, weights = arrays
         (steps,) = vectors.places(context, signature, arguments, 8)
-        registers, products_row, choices_row = arguments[9:]
-        choices = vectors.words(context, signature, arguments, 7, choices_row)
+        registers, products_row, choices_row = arguments[9:12]
+        choices = vectors.bytes_from(context, signature, arguments, 7, choices_row)
+        plain = vectors.bytes_from(context, signature, arguments, 12, number(0))
         enter, scale = (vectors.spread(states, which) for which in (ENTER, SCALE))
-        row = _Row(vectors, emitting, deletions, steps, registers)
+        row = _Row(vectors, emitting, deletions, steps, registers, plain)
         cells_of, can, best_of = row.cells, row.can, row.best
         last = builder.sub(registers, number(1))
 
         def posterior(register: Any, which: int) -> Any:
             at = builder.add(builder.mul(register, number(2)), number(which))
             return builder.fmul(vectors.load(vectors.moved(products, products_row), at), scale)
-
-        def choose(register: Any, which: int, truths: Any) -> None:
-            at = builder.add(builder.mul(register, number(CHOICES)), number(which))
-            vectors.keep(truths, choices, at)
 
         # The deletions of the first register follow from the last one's matches.
         before = [enter, *cells_of(builder.sub(last, number(1)))]
@@ -165,32 +218,26 @@ def _fill_row(
 
         def body(register: Any, *values: Any) -> list[Any]:
             *before, deletion, highest, passes, _ = values
-            possible = [can(register, which) for which in range(4)]
             posteriors = [posterior(register, which) for which in range(2)]
-            match = builder.fadd(best_of([enter, *before], possible), posteriors[0])
-            known, *froms = row.froms([*before, enter], [*possible[1:], possible[0]])
-            for which, one in enumerate(froms):
-                choose(register, which, builder.fcmp_ordered(">", one, known))
-                known = vectors.higher(one, known)
             cells = cells_of(register)
-            own = cells[:2], [can(register, which) for which in (5, 6)]
-            insertion = builder.fadd(best_of(*own), posteriors[1])
-            choose(register, INSERTION_GOES_ON, builder.fcmp_unordered("<", *row.froms(*own)))
+            match, insertion, codes, into_deletion, onward, goes_on = vectors.either(
+                row.is_plain(register),
+                lambda: row.plain(enter, before, cells, deletion, posteriors),
+                lambda: row.general(register, enter, before, cells, deletion, posteriors),
+            )
+            vectors.keep(codes, choices, register)
             for n, value in enumerate((match, insertion)):
                 place = builder.add(builder.mul(register, number(2)), number(n))
                 vectors.store(value, emitting, place)
                 weight = builder.fadd(posteriors[n], vectors.load(weights, place))
                 vectors.store(weight, weights, place)
             vectors.store(deletion, deletions, register)
-            goes_on = row.can_go_on(register)
-            onward = vectors.where(goes_on, deletion, 0)
-            following = vectors.higher(onward, vectors.where(can(register, 4), match, 0))
+            following = vectors.higher(onward, into_deletion)
             carried = vectors.higher(highest, match), builder.and_(passes, goes_on)
             return [*cells, following, *carried, onward]
 
-        every = vectors.unpacked(number((1 << vectors.lanes) - 1))
         firsts = [vectors.up(cell, _NEVER) for cell in cells_of(last)]
-        firsts += [first_deletion, vectors.constant(_NEVER), every, vectors.constant(0)]
+        firsts += [first_deletion, vectors.constant(_NEVER), vectors.every, vectors.constant(0)]
         *_, highest, passes, onward = looped(builder, registers, firsts, body)
         vectors.store(highest, sums, number(MATCHES))
         vectors.store(row.entering(onward, passes), sums, number(CARRY))
@@ -198,7 +245,7 @@ def _fill_row(
 
     one = types.int64
     arrays = emitting, deletions, states, sums, products, weights, choices, steps
-    return types.void(quarters, *arrays, one, one, one), generate
+    return types.void(quarters, *arrays, one, one, one, plain), generate
 
 
 fill_row = cast(Any, intrinsic(_fill_row))
@@ -213,10 +260,11 @@ def _enter_deletions(
     deletions: Any,
     states: Any,
     sums: Any,
-    choices: Any,
+    begun: Any,
     steps: Any,
     registers: Any,
     choices_row: Any,
+    plain: Any,
 ) -> Any:
     """Complete the deletions of a row; leave the highest of all cells in the state LEAVE."""
 
@@ -225,23 +273,29 @@ def _enter_deletions(
         arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 4)
         emitting, deletions, states, sums = arrays
         (steps,) = vectors.places(context, signature, arguments, 6)
-        registers, choices_row = arguments[7:]
-        choices = vectors.words(context, signature, arguments, 5, choices_row)
-        row = _Row(vectors, emitting, deletions, steps, registers)
+        registers, choices_row = arguments[7:9]
+        begun = vectors.bytes_from(context, signature, arguments, 5, choices_row)
+        plain = vectors.bytes_from(context, signature, arguments, 9, number(0))
+        row = _Row(vectors, emitting, deletions, steps, registers, plain)
 
         def body(register: Any, entering: Any, highest: Any) -> list[Any]:
             deletion = vectors.higher(entering, vectors.load(deletions, register))
             vectors.store(deletion, deletions, register)
-            goes_on = row.can_go_on(register)
             match = vectors.load(emitting, builder.mul(register, number(2)))
-            froms = [
-                vectors.where(row.can(register, 4), match, _NEVER),
-                vectors.where(goes_on, deletion, _NEVER),
-            ]
-            at = builder.mul(register, number(CHOICES))
-            at = builder.add(at, number(MATCH_TO_DELETION))
-            vectors.keep(builder.fcmp_ordered(">=", *froms), choices, at)
-            return [vectors.where(goes_on, entering, 0), vectors.higher(highest, deletion)]
+
+            def general() -> list[Any]:
+                steps = row.can(register, 4), row.can_go_on(register)
+                froms = row.froms([match, deletion], [*steps])
+                onward = vectors.where(steps[1], entering, 0)
+                return [onward, builder.fcmp_ordered(">=", *froms)]
+
+            onward, begins = vectors.either(
+                row.is_plain(register),
+                lambda: [entering, builder.fcmp_ordered(">=", match, deletion)],
+                general,
+            )
+            vectors.keep(vectors.coded([(begins, 1)]), begun, register)
+            return [onward, vectors.higher(highest, deletion)]
 
         firsts = [vectors.load(sums, number(which)) for which in (CARRY, MATCHES)]
         highest = looped(builder, registers, firsts, body)[-1]
@@ -249,8 +303,8 @@ def _enter_deletions(
         return context.get_dummy_value()
 
     one = types.int64
-    arrays = emitting, deletions, states, sums, choices, steps
-    return types.void(quarters, *arrays, one, one), generate
+    arrays = emitting, deletions, states, sums, begun, steps
+    return types.void(quarters, *arrays, one, one, plain), generate
 
 
 enter_deletions = cast(Any, intrinsic(_enter_deletions))
@@ -335,6 +389,7 @@ def fill_accuracies(
     The expected numbers of residues that are aligned right are left in the state END.
     """
     for row in range(rows + 1):
+        at = odds.registers * cells.sums.shape[1] * row
         if row:
             for quarter in range(len(cells.quarters)):
                 scale = found.products[quarter] * forward.kept[row, SCALE, quarter]
@@ -352,7 +407,8 @@ def fill_accuracies(
                 odds.steps,
                 odds.registers,
                 forward.strides[0] * row,
-                odds.registers * CHOICES * row,
+                at,
+                odds.plain,
             )
             enter_deletions(
                 cells.quarters,
@@ -360,10 +416,11 @@ def fill_accuracies(
                 cells.deletions,
                 cells.states,
                 cells.sums,
-                found.choices,
+                found.begun,
                 odds.steps,
                 odds.registers,
-                odds.registers * CHOICES * row,
+                at,
+                odds.plain,
             )
         for quarter in range(len(cells.quarters)):
             begin = rows - group.sizes[quarter]
@@ -392,25 +449,6 @@ def last_cell(odds: Odds, found: Accuracies, quarter: int) -> int:
     return node
 
 
-@inline
-def is_chosen(odds: Odds, found: Accuracies, quarter: int, row: int, node: int, which: int) -> bool:
-    """Return whether a choice was made at a node."""
-    lane, register = quarter * NODES + node // odds.registers, node % odds.registers
-    return bool((found.choices[row, register, which] >> lane) & 1)
-
-
-@inline
-def state_before(odds: Odds, found: Accuracies, quarter: int, row: int, node: int) -> int:
-    """Return the state from which an alignment comes to a match."""
-    if is_chosen(odds, found, quarter, row, node, FROM_BEGIN):
-        return _BEGIN
-    if is_chosen(odds, found, quarter, row, node, FROM_DELETION):
-        return _DELETION
-    if is_chosen(odds, found, quarter, row, node, FROM_INSERTION):
-        return _INSERTION
-    return _MATCH
-
-
 @jit
 def trace_alignment(
     odds: Odds, cells: Cells, found: Accuracies, quarter: int, begin: int, ends: Int64Array
@@ -427,18 +465,20 @@ def trace_alignment(
     while state != _BEGIN:
         if node < 0 or row <= begin:
             return False
+        lane, register = quarter * NODES + node // odds.registers, node % odds.registers
         if state == _MATCH:
             if not ends[2]:
                 ends[2], ends[3] = node + 1, row - begin
             ends[0], ends[1] = node + 1, row - begin
-            state = state_before(odds, found, quarter, row, node)
+            state = np.int64(found.choices[row, register, lane]) & _STATE_BEFORE
             row, node = row - 1, node - 1
         elif state == _INSERTION:
-            if not is_chosen(odds, found, quarter, row, node, INSERTION_GOES_ON):
+            if not found.choices[row, register, lane] & _GOES_ON:
                 state = _MATCH
             row -= 1
         else:
             node -= 1
-            if node >= 0 and is_chosen(odds, found, quarter, row, node, MATCH_TO_DELETION):
+            lane, register = quarter * NODES + node // odds.registers, node % odds.registers
+            if node >= 0 and found.begun[row, register, lane]:
                 state = _MATCH
     return bool(cells.kept[row, BEGIN, quarter] > cells.kept[row, AGAIN, quarter])

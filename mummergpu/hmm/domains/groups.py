@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.hmm.domains.accuracy import CHOICES, Accuracies
+from mummergpu.hmm.domains.accuracy import Accuracies
 from mummergpu.hmm.domains.clustering import Clusters
 from mummergpu.hmm.domains.forward import STATES, SUMS, Cells, Group
 from mummergpu.hmm.domains.null2 import meanings
@@ -59,6 +59,12 @@ class Arena:
             memory = self._kept[name] = aligned_floats(count + count // 4)
         return memory[:count]
 
+    def bytes_of(self, name: str, rows: int, odds: Odds, quarters: tuple[int, ...]) -> ByteArray:
+        """Return memory for a byte of each cell."""
+        shape = rows + 1, odds.registers, len(quarters) * NODES
+        size = shape[0] * shape[1] * shape[2]
+        return self.floats(name, size // 4).view(np.uint8).reshape(shape)
+
     def cells(
         self,
         name: str,
@@ -75,10 +81,12 @@ class Arena:
         """Return memory for the alignments of a group of so many residues."""
         size = 2 * odds.registers * len(quarters) * NODES
         shape = odds.registers, 2, len(quarters) * NODES
-        words = (rows + 1) * odds.registers * CHOICES
-        choices = self.floats("choices", words // 2 + 1).view(np.uint16)[:words]
+        choices, begun = (
+            self.bytes_of(name, rows, odds, quarters) for name in ("choices", "begun")
+        )
         return Accuracies(
-            choices.reshape(rows + 1, odds.registers, CHOICES),
+            choices,
+            begun,
             self.floats("weights", size).reshape(shape),
             np.zeros((3, len(quarters)), dtype=np.float32),
             self.floats("ends", size).reshape(shape),

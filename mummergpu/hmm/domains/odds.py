@@ -13,7 +13,7 @@ import numpy as np
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import RESIDUES
 from mummergpu.hmm.tables import entry_probabilities, match_scores
-from mummergpu.runtime.arrays import Float32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 
 LANES: Final = 4
 """The nodes of a register in HMMER."""
@@ -46,6 +46,7 @@ class Odds(NamedTuple):
     by_register: Float32Array  # (registers, 20, 4): those of amino acids
     # (8 * registers, 4): `STEPS` of each register, and then of each the deletion that goes on.
     steps: Float32Array
+    plain: ByteArray  # (registers,): 1 where all steps of a register are possible
     registers: int
     nodes: int
 
@@ -78,6 +79,7 @@ def odds_of(profile: Profile) -> Odds:
         emissions,
         np.ascontiguousarray(emissions[:RESIDUES].swapaxes(0, 1)),
         np.ascontiguousarray(np.concatenate([rows, steps[STEPS]])),
+        (steps > 0).all(axis=(0, 2)).astype(np.uint8),
         registers,
         nodes,
     )

@@ -38,15 +38,49 @@ class Quarters(FloatVectors):
         """Return the arguments at some places, arrays, as pointers to quarters."""
         return self.quarter.arrays(context, signature, arguments, *places)
 
-    def words(self, context: Any, signature: Any, arguments: Any, place: int, at: Any) -> Any:
-        """Return a pointer to a word of 16 bits in the argument at a place, an array."""
-        kind = ir.IntType(16)
+    def bytes_from(self, context: Any, signature: Any, arguments: Any, place: int, at: Any) -> Any:
+        """Return a pointer to a byte in the argument at a place, an array."""
+        kind = ir.IntType(8)
         return address_of(context, self.builder, kind, signature.args[place], arguments[place], at)
 
-    def keep(self, truths: Any, words: Any, at: Any) -> None:
-        """Store a truth of each lane as a bit of a word."""
-        packed = self.builder.trunc(self.packed(truths), ir.IntType(16))
-        self.builder.store(packed, self.builder.gep(words, [at]), align=1)
+    @property
+    def codes(self) -> Any:
+        """The type of a small number of each lane."""
+        return ir.VectorType(ir.IntType(32), self.lanes)
+
+    def coded(self, pairs: Sequence[tuple[Any, int]]) -> Any:
+        """Return the number of the last truth that holds in each lane, 0 where none does."""
+        found = ir.Constant(self.codes, [0] * self.lanes)
+        for truths, code in pairs:
+            found = self.builder.select(truths, ir.Constant(self.codes, [code] * self.lanes), found)
+        return found
+
+    def keep(self, codes: Any, target: Any, register: Any) -> None:
+        """Store a small number of each lane as a byte."""
+        kind = ir.VectorType(ir.IntType(8), self.lanes)
+        at = self.builder.mul(register, number(self.lanes))
+        place = self.builder.bitcast(self.builder.gep(target, [at]), kind.as_pointer())
+        self.builder.store(self.builder.trunc(codes, kind), place, align=1)
+
+    def either(
+        self, truth: Any, one: Callable[[], list[Any]], other: Callable[[], list[Any]]
+    ) -> list[Any]:
+        """Write two ways to compute the same values, of which a truth chooses; return them."""
+        builder = self.builder
+        with builder.if_else(truth) as (then, otherwise):
+            with then:
+                ones = one()
+                first = builder.block
+            with otherwise:
+                others = other()
+                second = builder.block
+        found = []
+        for value, another in zip(ones, others, strict=True):
+            phi = builder.phi(value.type)
+            phi.add_incoming(value, first)
+            phi.add_incoming(another, second)
+            found.append(phi)
+        return found
 
     def moved(self, array: Any, floats: Any) -> Any:
         """Return a pointer to registers, a number of floats after a pointer to any."""
@@ -128,6 +162,11 @@ class Quarters(FloatVectors):
         """Return a truth of each lane as a bit of 64."""
         packed = self.builder.bitcast(truths, ir.IntType(self.lanes))
         return self.builder.zext(packed, ir.IntType(64))
+
+    @property
+    def every(self) -> Any:
+        """The constant that is true in every lane."""
+        return ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [1] * self.lanes)
 
     @property
     def no(self) -> Any:
