@@ -18,7 +18,6 @@ from mummergpu.hmm.domains.forward import (
     END,
     ENTER,
     LEAVE,
-    MATCHES,
     SCALE,
     STATES,
     Cells,
@@ -27,7 +26,7 @@ from mummergpu.hmm.domains.forward import (
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import STEPS, Odds
 from mummergpu.hmm.domains.quarters import Quarters, looped, number
-from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Int32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
@@ -45,9 +44,11 @@ class Accuracies(NamedTuple):
     begun: ByteArray  # (rows, registers, lanes): whether the next deletion comes from a match
     weights: Float32Array  # (registers, 2, lanes): the sums of posterior probabilities of states
     outside: Float32Array  # (3, quarters): those before and after the hit and between hits
-    # (registers, 2, lanes): the matches and deletions of the last row that the end follows.
-    ends: Float32Array
-    end_rows: Int64Array  # (quarters,): that row
+    # (2, lanes): the highest matches and deletions of a row, and the registers where they are.
+    highest: Float32Array
+    places: Int32Array
+    # (2, quarters): the row and the node that the end follows; -1 - node for a deletion.
+    ends: Int64Array
     products: Float32Array  # (quarters,): the scales of the rows so far
 
 
@@ -217,7 +218,7 @@ def _fill_row(
         first_deletion = vectors.up(vectors.where(can(last, 4), final, 0), _NEVER)
 
         def body(register: Any, *values: Any) -> list[Any]:
-            *before, deletion, highest, passes, _ = values
+            *before, deletion, passes, _ = values
             posteriors = [posterior(register, which) for which in range(2)]
             cells = cells_of(register)
             match, insertion, codes, into_deletion, onward, goes_on = vectors.either(
@@ -233,13 +234,11 @@ def _fill_row(
                 vectors.store(weight, weights, place)
             vectors.store(deletion, deletions, register)
             following = vectors.higher(onward, into_deletion)
-            carried = vectors.higher(highest, match), builder.and_(passes, goes_on)
-            return [*cells, following, *carried, onward]
+            return [*cells, following, builder.and_(passes, goes_on), onward]
 
         firsts = [vectors.up(cell, _NEVER) for cell in cells_of(last)]
-        firsts += [first_deletion, vectors.constant(_NEVER), vectors.every, vectors.constant(0)]
-        *_, highest, passes, onward = looped(builder, registers, firsts, body)
-        vectors.store(highest, sums, number(MATCHES))
+        firsts += [first_deletion, vectors.every, vectors.constant(0)]
+        *_, passes, onward = looped(builder, registers, firsts, body)
         vectors.store(row.entering(onward, passes), sums, number(CARRY))
         return context.get_dummy_value()
 
@@ -265,6 +264,8 @@ def _enter_deletions(
     registers: Any,
     choices_row: Any,
     plain: Any,
+    maxima: Any,
+    places: Any,
 ) -> Any:
     """Complete the deletions of a row; leave the highest of all cells in the state LEAVE."""
 
@@ -278,7 +279,8 @@ def _enter_deletions(
         plain = vectors.bytes_from(context, signature, arguments, 9, number(0))
         row = _Row(vectors, emitting, deletions, steps, registers, plain)
 
-        def body(register: Any, entering: Any, highest: Any) -> list[Any]:
+        def body(register: Any, entering: Any, *values: Any) -> list[Any]:
+            place, highest, at, deleted, deleted_at = values
             deletion = vectors.higher(entering, vectors.load(deletions, register))
             vectors.store(deletion, deletions, register)
             match = vectors.load(emitting, builder.mul(register, number(2)))
@@ -295,16 +297,29 @@ def _enter_deletions(
                 general,
             )
             vectors.keep(vectors.coded([(begins, 1)]), begun, register)
-            return [onward, vectors.higher(highest, deletion)]
+            # Of equal matches HMMER takes the last one, and of deletions the first.
+            better = builder.fcmp_ordered(">=", match, highest)
+            highest, at = builder.select(better, match, highest), builder.select(better, place, at)
+            better = builder.fcmp_ordered(">", deletion, deleted)
+            deleted = builder.select(better, deletion, deleted)
+            deleted_at = builder.select(better, place, deleted_at)
+            place = builder.add(place, vectors.code(1))
+            return [onward, place, highest, at, deleted, deleted_at]
 
-        firsts = [vectors.load(sums, number(which)) for which in (CARRY, MATCHES)]
-        highest = looped(builder, registers, firsts, body)[-1]
-        vectors.pick(vectors.highest(highest), states, LEAVE)
+        never, none = vectors.constant(_NEVER), vectors.code(0)
+        firsts = [vectors.load(sums, number(CARRY)), none, never, none, never, none]
+        _, _, *found = looped(builder, registers, firsts, body)
+        maxima = vectors.arrays(context, signature, arguments, 10)[0]
+        places = vectors.arrays(context, signature, arguments, 11)[0]
+        for which in range(2):
+            vectors.store(found[2 * which], maxima, number(which))
+            vectors.store_codes(found[2 * which + 1], places, which)
+        vectors.pick(vectors.highest(vectors.higher(found[0], found[2])), states, LEAVE)
         return context.get_dummy_value()
 
     one = types.int64
     arrays = emitting, deletions, states, sums, begun, steps
-    return types.void(quarters, *arrays, one, one, plain), generate
+    return types.void(quarters, *arrays, one, one, plain, maxima, places), generate
 
 
 enter_deletions = cast(Any, intrinsic(_enter_deletions))
@@ -328,6 +343,26 @@ def begin_sequence(odds: Odds, cells: Cells, found: Accuracies, quarter: int) ->
             cells.emitting[own] = cells.emitting[own + lanes] = never
         for lane in range(quarter * NODES, (quarter + 1) * NODES):
             found.weights[register, 0, lane] = found.weights[register, 1, lane] = 0
+
+
+@inline
+def last_cell(odds: Odds, found: Accuracies, best: np.float32, quarter: int) -> int:
+    """Return the node of a row's highest cell as in `Accuracies.ends`, as HMMER chooses it."""
+    last, node = -1, 0
+    for lane in range(NODES):
+        own = quarter * NODES + lane
+        register = int(found.places[0, own])
+        if found.highest[0, own] == best and register * NODES + lane > last:
+            last, node = register * NODES + lane, lane * odds.registers + register
+    if last >= 0:
+        return node
+    first = NODES * odds.registers
+    for lane in range(NODES):
+        own = quarter * NODES + lane
+        register = int(found.places[1, own])
+        if found.highest[1, own] == best and register * NODES + lane < first:
+            first, node = register * NODES + lane, -1 - (lane * odds.registers + register)
+    return node
 
 
 @inline
@@ -356,14 +391,8 @@ def leave_row(
         states[state, quarter] += posterior
     if not states[END, quarter] > states[LEAVE, quarter]:
         states[END, quarter] = states[LEAVE, quarter]
-        found.end_rows[quarter] = row
-        lanes = cells.sums.shape[1]
-        for register in range(odds.registers):
-            at = register * lanes + quarter * NODES
-            for lane in range(NODES):
-                own = quarter * NODES + lane
-                found.ends[register, 0, own] = cells.emitting[at + register * lanes + lane]
-                found.ends[register, 1, own] = cells.deletions[at + lane]
+        found.ends[0, quarter] = row
+        found.ends[1, quarter] = last_cell(odds, found, states[LEAVE, quarter], quarter)
     again = states[AGAIN, quarter]
     states[AGAIN, quarter] = again if again > np.float32(0) else np.float32(0)
     begin, again = states[BEGIN, quarter], states[AGAIN, quarter]
@@ -421,6 +450,8 @@ def fill_accuracies(
                 odds.registers,
                 at,
                 odds.plain,
+                found.highest,
+                found.places,
             )
         for quarter in range(len(cells.quarters)):
             begin = rows - group.sizes[quarter]
@@ -433,22 +464,6 @@ def fill_accuracies(
                 cells.kept[row, state, quarter] = cells.states[state, quarter]
 
 
-@inline
-def last_cell(odds: Odds, found: Accuracies, quarter: int) -> int:
-    """Return the node of the highest cell that the end follows; -1 - node for a deletion."""
-    node, best = 0, np.float32(-np.inf)
-    for register in range(odds.registers):
-        for lane in range(NODES):
-            own = found.ends[register, 0, quarter * NODES + lane]
-            if own >= best:
-                best, node = own, lane * odds.registers + register
-        for lane in range(NODES):
-            own = found.ends[register, 1, quarter * NODES + lane]
-            if own > best:
-                best, node = own, -1 - (lane * odds.registers + register)
-    return node
-
-
 @jit
 def trace_alignment(
     odds: Odds, cells: Cells, found: Accuracies, quarter: int, begin: int, ends: Int64Array
@@ -458,7 +473,7 @@ def trace_alignment(
     `begin` is the row before the sequence's first residue. `ends` receives the first and the last
     aligned node and residue, from 1 on. Return whether the alignment comes from the begin.
     """
-    row, node, state = found.end_rows[quarter], last_cell(odds, found, quarter), _MATCH
+    row, node, state = found.ends[0, quarter], found.ends[1, quarter], _MATCH
     if node < 0:
         node, state = -1 - node, _DELETION
     ends[2] = 0
@@ -470,7 +485,7 @@ def trace_alignment(
             if not ends[2]:
                 ends[2], ends[3] = node + 1, row - begin
             ends[0], ends[1] = node + 1, row - begin
-            state = np.int64(found.choices[row, register, lane]) & _STATE_BEFORE
+            state = int(found.choices[row, register, lane]) & _STATE_BEFORE
             row, node = row - 1, node - 1
         elif state == _INSERTION:
             if not found.choices[row, register, lane] & _GOES_ON:

@@ -89,8 +89,9 @@ class Arena:
             begun,
             self.floats("weights", size).reshape(shape),
             np.zeros((3, len(quarters)), dtype=np.float32),
-            self.floats("ends", size).reshape(shape),
-            np.zeros(len(quarters), dtype=np.int64),
+            np.zeros((2, shape[2]), dtype=np.float32),
+            np.zeros((2, shape[2]), dtype=np.int32),
+            np.zeros((2, len(quarters)), dtype=np.int64),
             np.zeros(len(quarters), dtype=np.float32),
         )
 

@@ -79,7 +79,7 @@ def odds_of(profile: Profile) -> Odds:
         emissions,
         np.ascontiguousarray(emissions[:RESIDUES].swapaxes(0, 1)),
         np.ascontiguousarray(np.concatenate([rows, steps[STEPS]])),
-        (steps > 0).all(axis=(0, 2)).astype(np.uint8),
+        np.asarray((steps > 0).all(axis=(0, 2)), dtype=np.uint8),
         registers,
         nodes,
     )

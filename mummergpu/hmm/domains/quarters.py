@@ -50,10 +50,19 @@ class Quarters(FloatVectors):
 
     def coded(self, pairs: Sequence[tuple[Any, int]]) -> Any:
         """Return the number of the last truth that holds in each lane, 0 where none does."""
-        found = ir.Constant(self.codes, [0] * self.lanes)
-        for truths, code in pairs:
-            found = self.builder.select(truths, ir.Constant(self.codes, [code] * self.lanes), found)
+        found = self.code(0)
+        for truths, one in pairs:
+            found = self.builder.select(truths, self.code(one), found)
         return found
+
+    def code(self, number: int) -> Any:
+        """Return a register with the same small number in every lane."""
+        return ir.Constant(self.codes, [number] * self.lanes)
+
+    def store_codes(self, codes: Any, pointer: Any, at: int) -> None:
+        """Store small numbers of each lane as 32 bits, as a row of an array."""
+        rows = self.builder.bitcast(pointer, self.codes.as_pointer())
+        self.builder.store(codes, self.builder.gep(rows, [number(at)]), align=1)
 
     def keep(self, codes: Any, target: Any, register: Any) -> None:
         """Store a small number of each lane as a byte."""
