@@ -44,6 +44,9 @@ from mummergpu.runtime.flushed_floats import flushed_floats
 _SEGMENTS: Final = 4000
 _FEW: Final = 2
 
+_LARGE: Final = 1 << 20
+"""The registers from which on fewer pieces are computed side by side: 128 MB for each four."""
+
 
 @dataclass
 class Envelope:
@@ -107,11 +110,17 @@ class _Piece:
         return self.last - self.first + 1
 
 
-def _in_groups(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Yield pieces to compute side by side, of similar length."""
+def _in_groups(pieces: Sequence[_Piece], registers: int = 0) -> Iterator[list[_Piece]]:
+    """Yield pieces to compute side by side, of similar length.
+
+    Fewer are if their cells, with so many registers a row, would need much memory.
+    """
     ordered = sorted(pieces, key=lambda one: -one.size)
-    for first in range(0, len(ordered), MOST_QUARTERS):
-        yield ordered[first : first + MOST_QUARTERS]
+    while ordered:
+        is_large = ordered[0].size * registers > _LARGE
+        count = _FEW if is_large else MOST_QUARTERS
+        yield ordered[:count]
+        ordered = ordered[count:]
 
 
 def _quarters_for(pieces: Sequence[_Piece]) -> tuple[int, ...]:
@@ -154,7 +163,7 @@ class DomainFinder:
                         parse.clustered += 1
                         sampled.append(_Piece(parse, first, last))
             found: dict[tuple[int, int], list[Envelope]] = {}
-            for group in _in_groups(sampled):
+            for group in _in_groups(sampled, odds.registers):
                 self._sample_group(odds, block, group, found)
             envelopes = []
             for parse in parses:
@@ -164,7 +173,8 @@ class DomainFinder:
                         own = found.get((parse.number, first), [])
                     parse.envelopes.append(own)
                     envelopes += [_Piece(parse, one.first, one.last, one) for one in own]
-            for group in _in_groups([one for one in envelopes if not one.parse.is_unusual]):
+            usual = [one for one in envelopes if not one.parse.is_unusual]
+            for group in _in_groups(usual, odds.registers):
                 self._align_group(odds, block, group)
 
     def score(self, parse: Parse, null: np.float32) -> None:
