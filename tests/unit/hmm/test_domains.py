@@ -27,6 +27,9 @@ from mummergpu.runtime.flushed_floats import flushed_floats
 
 pytest.importorskip("pyhmmer")
 
+WIDTHS = [(0, 1), (0, 1, 2, 3)]
+SIZES = 1, 2, 3, 4, 5, 63, 64, 65, 250
+
 
 def assert_same(ours, theirs):
     """Compare float32 by their bits."""
@@ -35,14 +38,11 @@ def assert_same(ours, theirs):
 
 
 def test_the_odds_of_profiles(tmp_path):
-    for profile in some_profiles((1, 2, 3, 4, 5, 63, 64, 65, 2405)):
+    for profile in some_profiles((*SIZES, 2405)):
         ours = odds_of(profile)
         emissions, steps = domains_of(profile, tmp_path).odds
         assert_same(ours.emissions, emissions)
         assert_same(ours.steps, steps)
-
-
-WIDTHS = [(0, 1), (0, 1, 2, 3)]
 
 
 def pieces(profile, quarters, count=16):
@@ -74,11 +74,11 @@ THEIRS = [N, B, E, J, C, SCALE]
 @pytest.mark.parametrize("quarters", WIDTHS)
 @pytest.mark.parametrize("several", [True, False])
 def test_forward(tmp_path, several, quarters):
-    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+    for profile in some_profiles(SIZES):
         odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
-            full = rows * profile.nodes < 1e6
+            full = rows * profile.nodes < 1e5
             cells = cells_of(odds, quarters, rows, full, full)
             with flushed_floats():
                 fill_forward(odds, group_for(quarters, sequences, several), cells, rows)
@@ -99,11 +99,11 @@ def test_forward(tmp_path, several, quarters):
 @pytest.mark.parametrize("quarters", WIDTHS)
 @pytest.mark.parametrize("several", [True, False])
 def test_backward(tmp_path, several, quarters):
-    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+    for profile in some_profiles(SIZES):
         odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
-            full = rows * profile.nodes < 1e6
+            full = rows * profile.nodes < 1e5
             group = group_for(quarters, sequences, several)
             forward = cells_of(odds, quarters, rows, full)
             cells = cells_of(odds, quarters, rows, False)
@@ -136,11 +136,11 @@ def theirs_of_trace(states, nodes, places):
 @pytest.mark.parametrize("quarters", WIDTHS)
 def test_alignments(tmp_path, quarters):
     compared = 0
-    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+    for profile in some_profiles(SIZES):
         odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
-            if rows * profile.nodes > 1e6:
+            if rows * profile.nodes > 1e5:
                 continue
             group = group_for(quarters, sequences, several=False)
             forward = cells_of(odds, quarters, rows, keeps=True)
@@ -172,7 +172,7 @@ def test_alignments(tmp_path, quarters):
 
 @pytest.mark.parametrize("quarters", WIDTHS)
 def test_occupancy(tmp_path, quarters):
-    for profile in some_profiles((1, 2, 5, 63, 64, 65, 2405)):
+    for profile in some_profiles(SIZES):
         odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
@@ -198,7 +198,7 @@ def test_occupancy(tmp_path, quarters):
 @pytest.mark.parametrize("quarters", WIDTHS)
 def test_sampled_paths_and_their_domains(tmp_path, quarters):
     domains = 0
-    for profile in some_profiles((1, 2, 5, 63, 64, 65)):
+    for profile in some_profiles(SIZES):
         odds, hmmer = odds_of(profile), domains_of(profile, tmp_path)
         sequences = repeats(profile, len(quarters))
         rows = max(one.size for one in sequences)
