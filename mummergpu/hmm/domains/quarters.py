@@ -2,7 +2,7 @@
 
 Each quarter holds four nodes, as a whole register does in HMMER. Lanes of different quarters never
 meet and nothing is rounded at other places, so each comparison has the bits that it has alone.
-There are four quarters in 512 bits, and two, still so called, in 256.
+There are four, or two for a few comparisons, which are still called quarters.
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mummergpu.hmm.domains.odds import LANES as NODES
-from mummergpu.runtime.compiled.levels import usable_levels
 from mummergpu.runtime.llvm import address_of, ir
 from mummergpu.runtime.vectors import FloatVectors, join_turns
 
 MOST_QUARTERS: Final = 4
-
-
-def quarters_of_processor() -> tuple[int, ...]:
-    """Return the numbers of the quarters in a register of this processor."""
-    return tuple(range(4 if "x86-64-v4" in usable_levels() else 2))
 
 
 class Quarters(FloatVectors):
