@@ -158,13 +158,18 @@ def _write_models() -> None:
 
 
 def _write_profile() -> bool:
-    """Write a profile HMM and proteins, one of them like it; return false without pyhmmer."""
+    """Write a profile HMM and proteins; return false without pyhmmer.
+
+    Some have overlapping parts of it twice, whose domains sampled paths tell apart. They are so
+    many that they are compared in groups of all sizes.
+    """
     try:
         from pyhmmer import easel, plan7
     except ImportError:
         return False
     residues = random.Random(1).choices("ACDEFGHIKLMNPQRSTVWY", k=3000)
     proteins = ["".join(residues[place : place + 100]) for place in range(0, len(residues), 100)]
+    proteins += 3 * [proteins[0]] + 5 * [proteins[0][:70] + proteins[0][30:]]
     Path("proteins.fa").write_text("".join(f">{n}\n{one}\n" for n, one in enumerate(proteins)))
     alphabet = easel.Alphabet.amino()
     sequence = easel.TextSequence(name=b"profile", sequence=proteins[0]).digitize(alphabet)
