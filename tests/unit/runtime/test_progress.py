@@ -14,6 +14,7 @@ import pytest
 
 from mummergpu.matching.summary import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime import progress as runtime
+from mummergpu.runtime import stats as statistics
 from mummergpu.runtime.progress import Messages, Phase, Progress, ProgressShares, Work
 from mummergpu.runtime.stats import SCHEMA_VERSION, STAGES, Stats, peak_memory
 from mummergpu.runtime.words import pluralize
@@ -206,6 +207,27 @@ def test_report_has_the_stages_that_ran_and_a_version():
     assert report["schema_version"] == SCHEMA_VERSION
     assert report["stages"].keys() == {"match_kernel"} and "match_kernel" in STAGES
     assert report["stages"]["match_kernel"].keys() == {"seconds", "count", "peak_memory_bytes"}
+
+
+def test_timeline_has_the_stages_of_each_thread_up_to_a_number(monkeypatch):
+    with monkeypatch.context() as clock:
+        clock.setattr(time, "perf_counter", itertools.count().__next__)
+        clock.setattr(statistics, "MOST_SPANS", 3)
+        stats = Stats()
+        with stats.stage("mapping"), stats.stage("summary"):
+            pass
+        with ThreadPoolExecutor(1, thread_name_prefix="worker") as executor:
+
+            def run():
+                with stats.stage("format"):
+                    pass
+
+            executor.submit(run).result()
+            executor.submit(run).result()
+    assert stats.as_dict()["timeline"] == {
+        "MainThread": ["summary 2.0000 3.0000", "mapping 1.0000 4.0000"],
+        "worker_0": ["format 5.0000 6.0000"],
+    }
 
 
 def test_stage_adds_up_seconds_and_runs(monkeypatch):
