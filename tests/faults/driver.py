@@ -17,7 +17,6 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,9 +24,6 @@ from mummergpu.cli.main import main
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.program import ProgramSource
 from mummergpu.sequence import codes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_SECONDS = 60
 faults = ctypes.CDLL(None)
@@ -99,7 +95,7 @@ def compile_function(arguments):
     return 0
 
 
-TASKS: dict[str, Callable[[list[str]], int]] = {
+TASKS = {
     "main": main,
     "keep_kernels": keep_kernels,
     "keep_code": keep_code,

@@ -8,7 +8,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fuzz.memory_file import file_of, pipe_of
 from fuzz.visible import instrument_module
@@ -16,9 +16,6 @@ from mummergpu.errors import InputError
 from mummergpu.input.bytes import files, formats, stream_decoders
 from mummergpu.input.bytes.files import Input
 from mummergpu.input.bytes.formats import Format
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_BYTES: Final = 1 << 15
 """What surely fits into a pipe."""
@@ -38,7 +35,7 @@ EXAMPLES: Final = (
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
-_DECOMPRESS: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+_DECOMPRESS: Final = {
     b"\x1f\x8b": gzip.decompress,
     b"BZh": bz2.decompress,
     b"\xfd7zXZ\0": lzma.decompress,
