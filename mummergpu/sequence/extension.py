@@ -35,13 +35,6 @@ _FOURS: Final = np.uint64(0x000000FF000000FF)
 _EIGHTS: Final = np.uint64(0xFFFF)
 
 FOUR: Final = 4
-EIGHT: Final = 8
-NEAREST: Final = 2
-"""The bases of `eight_before`, and the nearest of them, which are not hashed."""
-
-_EIGHT_BASES: Final = np.uint64(0x0303030303030303)
-_HASH_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-
 _FOUR_BASES: Final = np.uint64(0x03030303)
 """The bits of a word that hold the bases of `four_before`."""
 
@@ -241,20 +234,6 @@ def four_before(codes: CodeArray, at: int) -> np.uint64:
     The sequence has margins, which the position includes. A break counts as an A.
     """
     return packed(codes_as_word(codes, at - FOUR) & _FOUR_BASES)
-
-
-@inline
-def eight_before(codes: CodeArray, at: int) -> np.uint64:
-    """Return a byte that depends on the eight bases before a position.
-
-    The high half holds the two nearest bases, the nearest in the two highest bits; the low half is
-    a hash of the other six. Copies of a repeat that differ somewhere in eight bases seldom have the
-    same byte, though their nearest four bases are often equal. The sequence has margins, which the
-    position includes. A break counts as an A.
-    """
-    eight = packed(codes_as_word(codes, at - EIGHT) & _EIGHT_BASES)
-    others = (eight & np.uint64(0xFFF)) * _HASH_FACTOR >> np.uint64(60)
-    return eight >> np.uint64(12) << np.uint64(4) | others
 
 
 @inline

@@ -15,11 +15,8 @@ from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import (
-    EIGHT,
     FOUR,
-    NEAREST,
     WORD_STEP,
-    eight_before,
     extend_left,
     extend_word_left,
     four_before,
@@ -41,7 +38,7 @@ class KmerLookup(NamedTuple):
     # The table; positions count from `part_begin`.
     offsets: PositionArray
     positions: PositionArray
-    bases_beside: ByteArray  # The bases beside each position (`KmerTable`).
+    bases_beside: ByteArray  # Four bases beside each position (`KmerTable`).
     beside_of_all: int  # The bits of these bases that may be compared: 0 if they are not known.
     # The bases of a k-mer, and where in the reference the part begins, 0-based.
     kmer_length: int
@@ -173,7 +170,7 @@ def end_of_equal(
 
 
 class BasesBeside(NamedTuple):
-    """The byte wanted next to a listed position, and which of its bits count."""
+    """The bases wanted next to a listed position, and which of their bits count (`four_before`)."""
 
     bases: int
     bits: int
@@ -183,18 +180,21 @@ class BasesBeside(NamedTuple):
 def bases_beside(
     lookup: KmerLookup, codes: CodeArray, at: int, kmer_offset: int, tail: int, is_sorted: bool
 ) -> BasesBeside:
-    """Return the bases that must lie next to the places of a k-mer (`KmerTable.bases_beside`)."""
+    """Return the bases that must lie next to the places of a k-mer.
+
+    They are bases before a position in a list that ascends, and bases after its k-mer in one that
+    is sorted by the bases before.
+    """
     bits = as_int64(lookup.beside_of_all)
     if bits == 0:
         return BasesBeside(bits, bits)
     if is_sorted:
         bits &= 0xFF >> 2 * (FOUR - min(tail, FOUR))
-        found = int(four_before(codes, MARGIN + at + lookup.kmer_length + FOUR))
-        return BasesBeside(found & bits, bits)
-    # With fewer bases than the hash is of, only the nearest ones are compared.
-    if kmer_offset < EIGHT:
-        bits &= 0xFF << 2 * (FOUR - min(kmer_offset, NEAREST))
-    return BasesBeside(int(eight_before(codes, MARGIN + at)) & bits, bits)
+        at += lookup.kmer_length + FOUR
+    else:
+        bits &= 0xFF << 2 * (FOUR - min(kmer_offset, FOUR))
+    found = int(four_before(codes, MARGIN + at))
+    return BasesBeside(found & bits, bits)
 
 
 @inline
@@ -300,6 +300,7 @@ def add_query_kmer(
     # No match contains a k-mer with a break: it takes no place of the batch.
     if kmer < 0:
         return size
+    prefetch(lookup.offsets, kmer)
     batch[size, QUERY_OF] = query
     batch[size, PLACE] = place
     batch[size, KMER] = kmer
@@ -352,24 +353,12 @@ def next_batch(
 
 
 @inline
-def prefetch_offsets(lookup: KmerLookup, batch: Int64Array, size: int) -> None:
-    """Prefetch where the lists of a batch of k-mers begin.
-
-    The processor waits where a prefetch has to look for a page of memory. In a loop as short as
-    this it looks for several at once.
-    """
-    for query_kmer in range(size):
-        prefetch(lookup.offsets, batch[query_kmer, KMER])
-
-
-@inline
 def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
     """Replace each k-mer of a batch by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
     """
     offsets, positions = lookup.offsets, lookup.positions
-    prefetch_offsets(lookup, batch, size)
     for query_kmer in range(size):
         kmer = as_index(batch[query_kmer, KMER])
         begin = as_int64(offsets[kmer])

@@ -49,7 +49,6 @@ from mummergpu.matching.kmer.lookup import (
     may_count,
     next_batch,
     places_to_extend,
-    prefetch_offsets,
     prefetch_place,
 )
 from mummergpu.matching.kmer.seed_choice import (
@@ -449,7 +448,6 @@ def find_seed_lists(search: SeedSearch, size: int) -> bool:
     """
     lookup, codes, batch = search.lookup, search.queries.codes, search.batch
     offsets, positions = lookup.offsets, lookup.positions
-    prefetch_offsets(lookup, batch, size)
     for query_kmer in range(size):
         kmer = as_index(batch[query_kmer, KMER])
         begin = as_int64(offsets[kmer])

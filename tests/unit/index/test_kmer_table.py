@@ -91,7 +91,7 @@ def test_every_kmer_of_a_part_is_listed_where_it_begins(codes, length, step, dat
 
 @each("length", [1, 4, 6, 11])
 def test_the_bases_before_each_position_may_be_kept(length):
-    """The two nearest and a hash of six, whatever the bits of a k-mer; breaks count as A."""
+    """The nearest in the highest bits, whatever the bits of a k-mer; breaks count as A."""
     codes = made_codes(length, 2000)
     for begin, step in ((0, 1), (701, 3)):
         sampling = KmerSampling(length, step)
@@ -101,7 +101,8 @@ def test_the_bases_before_each_position_may_be_kept(length):
         assert told_lists(table) == told_lists(without)
         assert table.bases_beside.dtype == np.uint8
         for position, found in zip(table.positions.tolist(), table.bases_beside, strict=True):
-            assert found == byte_before(codes[: begin + position][::-1].tolist())
+            before = [0] * 4 + (codes[: begin + position] % 4).tolist()
+            assert found == sum(base << 2 * place for place, base in enumerate(before[-4:]))
 
 
 @each("length", [1, 2, 5, 6, 9, 11])
@@ -250,13 +251,6 @@ def bases_behind(page, position, length):
     return [*codes, *[BREAK] * (4 - len(codes))][::-1]
 
 
-def byte_before(bases):
-    """The two nearest bases in the high half, and the top bits of a product of six in the low."""
-    near = [base % 4 for base in (*bases, *[BREAK] * 8)][:8]
-    others = sum(base << 2 * place for place, base in enumerate(near[:1:-1]))
-    return near[0] << 6 | near[1] << 4 | (others * 0x9E3779B97F4A7C15) % 2**64 >> 60
-
-
 def as_byte(bases):
     """Four bases, of which the first one counts most; breaks count as A."""
     return sum(base % 4 << 2 * place for place, base in zip((3, 2, 1, 0), bases, strict=True))
@@ -279,7 +273,7 @@ def check_order(codes, begin, length, step, longest, period):
             beside += [as_byte(bases_behind(found, at, length)) for at in list_found]
         else:
             assert list_found == ascending
-            beside += [byte_before(bases_before(found, at, 8)) for at in list_found]
+            beside += [as_byte(bases_before(found, at, 4)) for at in list_found]
     assert found.table.bases_beside.tolist() == beside
     return sorted_lists
 
