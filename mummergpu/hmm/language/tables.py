@@ -154,7 +154,7 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
         return 0
     numbers = _Factors.of(chain)
     falls, sums = np.zeros((2, chain.shape.nodes)), np.ones((2, chain.shape.nodes))
-    chunk = _columns_within(ShapeArrays.of(chain.shape), numbers, room, falls, sums)
+    chunk = _columns_within(ShapeArrays.of(chain.shape), numbers, np.array([room]), falls, sums)
     if chunk > 0:
         return chunk
     # In a line of silent states the first one that is too small follows one that is not. As each of
@@ -188,16 +188,23 @@ class _Factors(NamedTuple):
 
 @jit
 def _columns_within(
-    shape: ShapeArrays, factors: _Factors, room: float, falls: Float64Array, sums: Float64Array
+    shape: ShapeArrays,
+    factors: _Factors,
+    room: Float64Array,
+    falls: Float64Array,
+    sums: Float64Array,
 ) -> int:
-    """Return the number of columns, up to the longest chunk, in which products fall within room."""
+    """Return the number of columns, up to the longest chunk, in which products fall within room.
+
+    `room` is an array of one number: an image takes no floats.
+    """
     for column in range(LONGEST_CHUNK):
         _add_column(shape, factors, column % 2, falls, sums)
         current, fall, total = 1 - column % 2, 0.0, 0.0
         for node in range(falls.shape[1]):
             fall = max(fall, falls[current, node])
             total = max(total, sums[current, node])
-        if fall + math.log(total) > room:
+        if fall + math.log(total) > room[0]:
             return column
     return LONGEST_CHUNK
 
