@@ -28,6 +28,9 @@ constexpr uint32 SLOTS = BREAK + 1;
 
 constexpr uint32 BLOCK_WARPS = BLOCK_THREADS / WARP_LANES;
 
+// The candidates beside each other that a warp takes; it takes as many from other places.
+constexpr uint32 NEIGHBOURS = 2;
+
 // A page's part of the reference.
 struct Page {
     uint64 begin;         // the page's first base, as a position in the joined reference
@@ -48,6 +51,13 @@ struct Candidates {
     __device__ __forceinline__ Candidate record(uint64 candidate, uint32 query,
                                                 uint64 query_begin) const {
         return records[query_begin + (candidate - offsets[query])];
+    }
+
+    // Return where a candidate's matches begin in its query, given where queries begin.
+    __device__ __forceinline__ uint32 query_start(uint64 candidate,
+                                                  const uint64* query_begins) const {
+        const uint32 query = queries[candidate];
+        return record(candidate, query, query_begins[query]).query_start;
     }
 };
 
@@ -373,10 +383,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
     Owners& owners = owners_of_warps[warp];
     Waiting& waiting = waiting_of_warps[warp];
     WarpSearch search = {tree, queries, owned_count, owners, waiting, 0, list, 0, 0, 0};
-    for (uint64 first = grid_warp(); first < candidates.count;
+    // Neighbours have about as many leaves, so they go to different warps; but a few of them share
+    // the sectors of memory that `place_mems` reads and writes.
+    const uint64 warp_first = grid_warp() * NEIGHBOURS;
+    const uint64 lane_first =
+        lane / NEIGHBOURS * NEIGHBOURS * grid_warps() + lane % NEIGHBOURS;
+    for (uint64 first = warp_first; first < candidates.count;
          first += grid_warps() * WARP_LANES) {
-        // Neighbours have about as many leaves: they belong to different warps.
-        const uint64 number = first + lane * grid_warps();
+        const uint64 number = first + lane_first;
         const bool is_active = number < candidates.count;
         if (is_active) {
             const uint32 query = candidates.queries[number];
@@ -409,16 +423,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, 4)
     }
 }
 
-// Return the full length of a match. If it reaches the end of its page, follow it in the joined
+// Return the full length of a match that ends at the end of its page: follow it in the joined
 // reference.
 __device__ __forceinline__ uint32 whole_length(const Queries& queries, uint64 start,
                                                uint64 query_end, const Page& page,
                                                uint64 reference_start, uint32 length) {
     uint64 query_position = start + length;
     uint64 reference_position = reference_start + length;
-    if (reference_position != page.begin + page.base_count) {
-        return length;
-    }
     while (query_position < query_end && reference_position < page.joined_count) {
         const uint32 code = queries.code_at(query_position);
         if (code == BREAK || code != page.joined_reference[reference_position]) {
@@ -430,7 +441,8 @@ __device__ __forceinline__ uint32 whole_length(const Queries& queries, uint64 st
     return static_cast<uint32>(query_position - start);
 }
 
-// Write the MEMs of each candidate into consecutive rows, in any order.
+// Write the MEMs of each candidate into consecutive rows, in any order. `sort_candidates` and
+// `sort_long_candidates` write their query starts.
 //
 // queries, offsets, candidates  as for `find_mems`
 // page         the page's part of the reference
@@ -449,15 +461,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
         if (mem.candidate == NO_CANDIDATE) {
             continue;
         }
-        const uint32 query = candidates.queries[mem.candidate];
-        const uint64 query_begin = offsets[query];
-        const uint32 query_start =
-            candidates.record(mem.candidate, query, query_begin).query_start;
-        const uint64 reference_start = page.begin + mem.suffix;
         const uint64 row = mem_offsets[mem.candidate] + mem.number;
-        mems.query_starts[row] = query_start;
+        const uint64 reference_start = page.begin + mem.suffix;
+        uint32 length = mem.length;
+        if (mem.suffix + length == page.base_count) {
+            const uint32 query = candidates.queries[mem.candidate];
+            const uint64 start = offsets[query] + candidates.query_start(mem.candidate, offsets);
+            length = whole_length(queries, start, offsets[query + 1], page, reference_start, length);
+        }
         mems.reference_starts[row] = static_cast<long long>(reference_start);
-        mems.lengths[row] = whole_length(queries, query_begin + query_start, offsets[query + 1],
-                                         page, reference_start, mem.length);
+        mems.lengths[row] = length;
     }
 }

@@ -1,4 +1,5 @@
-// Sorts the MEMs of each candidate match by their starts in the reference.
+// Sorts the MEMs of each candidate match by their starts in the reference, and writes the query
+// start that they share: here the rows of neighbours are written side by side.
 //
 // Queries and query starts are in order already, because each candidate has its own rows. Within a
 // candidate, the search finds occurrences in the order of the tree, not of the reference.
@@ -8,28 +9,36 @@
 
 #include "common/grid.cuh"
 #include "common/mems.cuh"
+#include "tree/print.cu"
 
 // Sort the rows of each candidate by insertion, and list the candidates with more than FEW_ROWS
 // rows.
 //
-// mem_offsets      uint64[candidate_count + 1], the first row of each candidate, then the row count
-// candidate_count  the number of candidates
-// mems             three columns of mem_offsets[candidate_count] rows each, sorted in place
+// offsets          uint64[queries + 1], where each query begins in the block, then the end
+// candidates       the candidate matches of the block
+// mem_offsets      uint64[candidates.count + 1], the first row of each candidate, then the row count
+// mems             three columns of mem_offsets[candidates.count] rows each, sorted in place
 // long_candidates  uint64[rows / FEW_ROWS + 1], receives those with more than FEW_ROWS rows
 // long_count       uint32[1], zero before the launch, receives the number of listed candidates
 //
 // Grid: one thread for each candidate, or fewer threads that take several candidates in turn.
 // Shared memory: none.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    sort_candidates(const uint64* mem_offsets, uint64 candidate_count, MemColumns mems,
-                    uint64* long_candidates, uint32* long_count) {
-    for (uint64 candidate = grid_thread(); candidate < candidate_count;
+    sort_candidates(const uint64* offsets, Candidates candidates, const uint64* mem_offsets,
+                    MemColumns mems, uint64* long_candidates, uint32* long_count) {
+    for (uint64 candidate = grid_thread(); candidate < candidates.count;
          candidate += grid_threads()) {
         const uint64 begin = mem_offsets[candidate];
         const uint64 end = mem_offsets[candidate + 1];
         if (end - begin > FEW_ROWS) {
             long_candidates[atomicAdd(long_count, 1u)] = candidate;
             continue;
+        }
+        if (begin < end) {
+            const uint32 query_start = candidates.query_start(candidate, offsets);
+            for (uint64 row = begin; row < end; ++row) {
+                mems.query_starts[row] = query_start;
+            }
         }
         for (uint64 row = begin + 1; row < end; ++row) {
             const long long reference_start = mems.reference_starts[row];
@@ -58,12 +67,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
 // Grid: one block of threads for each listed candidate, or fewer blocks that take several in turn.
 // Shared memory: static, SHARED_ROWS numbers of 8 bytes.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS)
-    sort_long_candidates(const uint64* mem_offsets, const uint64* long_candidates,
-                         const uint32* long_count, uint64 page_begin, MemColumns mems) {
+    sort_long_candidates(const uint64* offsets, Candidates candidates, const uint64* mem_offsets,
+                         const uint64* long_candidates, const uint32* long_count,
+                         uint64 page_begin, MemColumns mems) {
     __shared__ uint64 rows[SHARED_ROWS];
     for (uint32 number = blockIdx.x; number < *long_count; number += gridDim.x) {
-        const uint64 begin = mem_offsets[long_candidates[number]];
-        const uint64 end = mem_offsets[long_candidates[number] + 1];
+        const uint64 candidate = long_candidates[number];
+        const uint64 begin = mem_offsets[candidate];
+        const uint64 end = mem_offsets[candidate + 1];
+        const uint32 query_start = candidates.query_start(candidate, offsets);
+        for (uint64 row = begin + threadIdx.x; row < end; row += blockDim.x) {
+            mems.query_starts[row] = query_start;
+        }
+        __syncthreads();
         if (end - begin > SHARED_ROWS) {
             sort_by_block<false>(mems, begin, end - begin);
             continue;

@@ -419,7 +419,7 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
                     *(found, place_count, offsets, *columns),
                 ),
             )
-            self._sort(context, page, candidates, offsets, columns, count)
+            self._sort(context, page, queries, candidates, offsets, columns, count)
         if context.profile:
             self._read_visits()
         return DeviceMems(query_offsets, columns, count)
@@ -469,26 +469,28 @@ class TreeStreamSearcher(StreamSearcher[TreeSearchContext, UploadedBlock]):
         self,
         context: TreeSearchContext,
         page: ResidentPage,
+        queries: DeviceQueries,
         candidates: DeviceCandidates,
         offsets: int,
         columns: tuple[int, int, int],
         count: int,
     ) -> None:
-        """Sort the MEMs of each candidate match by their starts in the reference."""
+        """Sort the MEMs of each candidate match, and write where they start in the query."""
+        begins = queries.offsets, *candidates.arguments, offsets
         long_candidates = self.buffer("long candidates", 8 * (count // FEW_ROWS + 1))
         long_count = self.buffer("counters", COUNTER_BYTES) + LONG_COUNT
         self.launcher.launch_on(
             context.program,
             "sort_candidates",
             candidates.count,
-            (offsets, candidates.count, *columns, long_candidates, long_count),
+            (*begins, *columns, long_candidates, long_count),
         )
         if count > FEW_ROWS:
             self.launcher.launch(
                 context.program,
                 "sort_long_candidates",
                 min(count // FEW_ROWS, self.device.resident_blocks),
-                (offsets, long_candidates, long_count, page.page.begin, *columns),
+                (*begins, long_candidates, long_count, page.page.begin, *columns),
             )
 
     def _merge(
