@@ -6,29 +6,34 @@ multiplied by those of this row: that is all that posterior probabilities need.
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.hmm.domains.forward import (
     AGAIN,
     BEGIN,
-    CARRY,
     END,
     ENTER,
     LEAVE,
+    MOVE,
     RESCALED,
+    RETURN,
     SCALE,
     STATES,
+    STAY,
+    STOP,
     Cells,
     Group,
-    find_lines,
+    begin_cells,
+    chances_of,
+    specials_of,
 )
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import STEPS, Odds
-from mummergpu.hmm.domains.quarters import Quarters, looped, number, numbers_of
+from mummergpu.hmm.domains.quarters import Chances, Quarters, Row, Specials, looped, number, written
 from mummergpu.runtime.jit import inline, jit
-from mummergpu.runtime.llvm import intrinsic, types
+from mummergpu.runtime.llvm import ir
 
 _OVERFLOWING: Final = 1e16
 """From here on Forward's scales are too small, and Backward takes its own."""
@@ -37,353 +42,221 @@ _NEGLIGIBLE: Final = 2.0**-26
 """What is smaller than this part of a number does not change it when it is added."""
 
 
-def _collect(
-    typing_context: Any,
-    quarters: Any,
-    emitting: Any,
-    deletions: Any,
-    states: Any,
-    lines: Any,
-    emissions: Any,
-    steps: Any,
-    registers: Any,
-) -> Any:
+def _are_in(vectors: Quarters, group: Any, rows: Any, row: Any) -> tuple[Any, Any]:
+    """Return in which sequences a row is that of a residue, and in which that before the first."""
+    builder, kind = vectors.builder, _wide(vectors)
+    sizes = builder.load(builder.bitcast(group.sizes, kind.as_pointer()), align=8)
+    left: Any = ir.Constant(kind, ir.Undefined)
+    for quarter in range(vectors.quarters):
+        lane = ir.Constant(ir.IntType(32), quarter)
+        left = builder.insert_element(left, builder.sub(rows, row), lane)
+    return builder.icmp_signed(">", sizes, left), builder.icmp_signed("==", sizes, left)
+
+
+def _wide(vectors: Quarters) -> Any:
+    """Return the type of an integer of 64 bits of each quarter."""
+    return ir.VectorType(ir.IntType(64), vectors.quarters)
+
+
+@written("void")
+def collect_row(
+    vectors: Quarters, cells: Any, odds: Any, group: Any, forward: Any, rows: Any, row: Any
+) -> None:
     """Compute a row from the next one in place, but for what comes from this row's own cells.
 
-    The sum over all entries is left in the state ENTER. Of node n, with the next row as old:
+    Of node n, with the next row as old:
 
         matched[n] = old_match[n] * emission[n]
         match[n] = old_insert[n] * mi[n] + matched[n+1] * mm[n+1]
         insert[n] = old_insert[n] * ii[n] + matched[n+1] * im[n+1]
         delete[n] = matched[n+1] * dm[n+1]
     """
+    builder, registers = vectors.builder, odds.registers
+    add, multiply = builder.fadd, builder.fmul
+    own, chances = Row(vectors, cells, number(0)), Chances(vectors, odds)
+    lines = chances.lines(group, builder.sub(row, rows))
+    last = builder.sub(registers, number(1))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        add, multiply = builder.fadd, builder.fmul
-        emitting, deletions, states = vectors.arrays(context, signature, arguments, 1, 2, 3)
-        emissions, steps = vectors.places(context, signature, arguments, 5, 6)
-        count = vectors.quarters
-        lines = numbers_of(builder, context, count, signature.args[4], arguments[4])
-        registers = arguments[7]
-        last = builder.sub(registers, number(1))
+    def matched(register: Any) -> Any:
+        return multiply(own.load(register, 0), vectors.of_each(lines, register))
 
-        def step(register: Any, which: int) -> Any:
-            at = builder.mul(register, number(STEPS))
-            return vectors.in_all(steps, builder.add(at, number(which)))
+    def body(turn: Any, found: Any, *values: Any) -> list[Any]:
+        *into, total = values
+        register = builder.sub(last, turn)
+        inserted = own.load(register, 1)
+        into_match, into_insertion, into_deletion = (multiply(found, one) for one in into)
+        insertion = add(multiply(inserted, chances.step(register, 6)), into_insertion)
+        match = add(multiply(inserted, chances.step(register, 5)), into_match)
+        found = matched(register)
+        for which, value in enumerate((match, insertion, into_deletion)):
+            own.store(value, register, which)
+        steps = [chances.step(register, which) for which in (1, 2, 3)]
+        return [found, *steps, add(total, multiply(found, chances.step(register, 0)))]
 
-        def matched(register: Any) -> Any:
-            places = [builder.add(line, register) for line in lines]
-            cell = vectors.load(emitting, builder.mul(register, number(2)))
-            return multiply(cell, vectors.of_each(emissions, places))
-
-        def body(turn: Any, found: Any, *values: Any) -> list[Any]:
-            *into, total = values
-            register = builder.sub(last, turn)
-            at = builder.mul(register, number(2))
-            after = builder.add(at, number(1))
-            inserted = vectors.load(emitting, after)
-            products = [multiply(found, chance) for chance in into]
-            insertion = add(multiply(inserted, step(register, 6)), products[1])
-            match = add(multiply(inserted, step(register, 5)), products[0])
-            own = matched(register)
-            vectors.store(insertion, emitting, after)
-            vectors.store(match, emitting, at)
-            vectors.store(products[2], deletions, register)
-            chances = [step(register, which) for which in (1, 2, 3)]
-            return [own, *chances, add(total, multiply(own, step(register, 0)))]
-
-        first = [matched(number(0)), *(step(number(0), which) for which in (1, 2, 3))]
-        firsts = [*map(vectors.down, first), vectors.constant(0)]
-        total = looped(builder, registers, firsts, body)[-1]
-        vectors.pick(vectors.totals(total), states, ENTER)
-        return context.get_dummy_value()
-
-    arrays = emitting, deletions, states, lines, emissions, steps
-    return types.void(quarters, *arrays, types.int64), generate
+    first = [matched(number(0)), *(chances.step(number(0), which) for which in (1, 2, 3))]
+    firsts = [*map(vectors.down, first), vectors.constant(0)]
+    enter = vectors.totals(looped(builder, registers, firsts, body)[-1])
+    _special_states(vectors, cells, group, forward, (rows, row), enter)
 
 
-collect = cast(Any, intrinsic(_collect))
+def _special_states(
+    vectors: Quarters, cells: Any, group: Any, forward: Any, place: tuple[Any, Any], enter: Any
+) -> None:
+    """Write how the special states of a row follow, not yet scaled, and their scale.
 
-
-def _begin_deletions(
-    typing_context: Any,
-    quarters: Any,
-    deletions: Any,
-    states: Any,
-    sums: Any,
-    steps: Any,
-    registers: Any,
-) -> Any:
-    """Add to deletions those that go on in the same lane, and the end in the state LEAVE."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        deletions, states, sums = vectors.arrays(context, signature, arguments, 1, 2, 3)
-        (steps,) = vectors.places(context, signature, arguments, 4)
-        registers = arguments[5]
-        last = builder.sub(registers, number(1))
-        deletes = builder.mul(registers, number(STEPS))
-        leave = vectors.spread(states, LEAVE)
-        first = vectors.down(builder.fadd(vectors.load(deletions, number(0)), leave))
-
-        def body(turn: Any, following: Any, _: Any) -> list[Any]:
-            register = builder.sub(last, turn)
-            step = vectors.in_all(steps, builder.add(deletes, register))
-            onward = builder.fmul(following, step)
-            own = vectors.load(deletions, register)
-            own = builder.fadd(own, builder.fadd(onward, leave))
-            vectors.store(own, deletions, register)
-            return [own, onward]
-
-        onward = looped(builder, registers, [first, vectors.constant(0)], body)[-1]
-        vectors.store(onward, sums, number(CARRY))
-        return context.get_dummy_value()
-
-    arrays = deletions, states, sums, steps
-    return types.void(quarters, *arrays, types.int64), generate
-
-
-begin_deletions = cast(Any, intrinsic(_begin_deletions))
-
-
-def _extend_deletions(
-    typing_context: Any,
-    quarters: Any,
-    deletions: Any,
-    states: Any,
-    sums: Any,
-    steps: Any,
-    registers: Any,
-) -> Any:
-    """Let deletions go on in the next lane; return whether no more can change.
-
-    Each is at least the state LEAVE, and what is added only falls from node to node. So it ends
-    where all of that is too small to change even LEAVE.
+    Before a sequence's first residue there are only its begin and its entry, which `first_entry`
+    has added up and left in its state; before that row all are 0.
     """
+    rows, row = place
+    builder, numbers = vectors.builder, vectors.numbers
+    add, multiply, select = builder.fadd, builder.fmul, builder.select
+    states, after = (specials_of(vectors, cells, builder.add(row, number(n))) for n in range(2))
+    chances = chances_of(vectors, group)
+    are_in, are_first = _are_in(vectors, group, rows, row)
+    zero, one = numbers.constant(0), numbers.constant(1)
+    enter = select(are_in, enter, select(are_first, states.load(ENTER), zero))
+    begin = select(builder.or_(are_in, are_first), after.load(BEGIN), zero)
+    stay, move = chances.load(STAY), chances.load(MOVE)
+    entering = multiply(enter, move)
+    begin = add(entering, multiply(begin, stay))
+    again = select(are_in, add(entering, multiply(after.load(AGAIN), stay)), zero)
+    end = select(are_in, multiply(after.load(END), stay), zero)
+    leave = add(multiply(end, chances.load(STOP)), multiply(again, chances.load(RETURN)))
+    overflows = builder.fcmp_ordered(">", enter, numbers.constant(_OVERFLOWING))
+    overflows = builder.zext(builder.and_(are_in, overflows), _wide(vectors))
+    place_of_own = builder.bitcast(cells.has_own_scales, _wide(vectors).as_pointer())
+    own = builder.or_(builder.load(place_of_own, align=8), overflows)
+    builder.store(own, place_of_own, align=8)
+    has_own = builder.trunc(own, are_in.type)
+    is_large = builder.fcmp_ordered(">", enter, numbers.constant(RESCALED))
+    scale = specials_of(vectors, forward, row).load(SCALE)
+    scale = select(builder.and_(are_in, has_own), select(is_large, enter, one), scale)
+    for state, value in enumerate((begin, enter, leave, again, end, scale)):
+        states.store(value, state)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        deletions, states, sums = vectors.arrays(context, signature, arguments, 1, 2, 3)
-        (steps,) = vectors.places(context, signature, arguments, 4)
-        registers = arguments[5]
-        last = builder.sub(registers, number(1))
-        deletes = builder.mul(registers, number(STEPS))
-        bound = builder.fmul(vectors.spread(states, LEAVE), vectors.constant(_NEGLIGIBLE))
-        first = vectors.down(vectors.load(sums, number(CARRY)))
 
+@written("void")
+def close_row(
+    vectors: Quarters, cells: Any, odds: Any, group: Any, forward: Any, rows: Any, row: Any
+) -> None:
+    """Complete a row after `collect_row`, and scale it.
+
+    Its matches and insertions are multiplied into Forward's, if all rows of these are kept.
+    """
+    builder, numbers = vectors.builder, vectors.numbers
+    own, chances = Row(vectors, cells, number(0)), Chances(vectors, odds)
+    states = specials_of(vectors, cells, row)
+    leave, scale = vectors.spread(states.load(LEAVE)), states.load(SCALE)
+    last = builder.sub(odds.registers, number(1))
+    _follow_deletions(vectors, odds.registers, chances, own, leave)
+    one, zero = numbers.constant(1), numbers.constant(0)
+    are_in, _ = _are_in(vectors, group, rows, row)
+    factor = vectors.spread(builder.select(are_in, builder.fdiv(one, scale), zero))
+
+    def close(target: Row | None) -> None:
+        def body(turn: Any, following: Any) -> list[Any]:
+            register = builder.sub(last, turn)
+            match = builder.fadd(own.load(register, 0), leave)
+            match = builder.fadd(match, builder.fmul(following, chances.step(register, 4)))
+            for which, cell in enumerate((match, own.load(register, 1))):
+                scaled = builder.fmul(cell, factor)
+                own.store(scaled, register, which)
+                if target is not None:
+                    product = builder.fmul(target.load(register, which), scaled)
+                    target.store(product, register, which)
+            return [own.load(register, 2)]
+
+        looped(builder, odds.registers, [vectors.down(own.load(number(0), 2))], body)
+
+    stride = builder.extract_value(forward.strides, 0)
+    with builder.if_else(builder.icmp_signed("!=", stride, number(0))) as (then, otherwise):
+        with then:
+            close(Row(vectors, forward, row))
+        with otherwise:
+            close(None)
+    is_large = builder.fcmp_ordered(">", scale, one)
+    with builder.if_then(vectors.any_of(is_large), likely=False):
+        divisor = builder.select(is_large, scale, one)
+        for state in range(SCALE):
+            states.store(builder.fdiv(states.load(state), divisor), state)
+
+
+def _follow_deletions(
+    vectors: Quarters, registers: Any, chances: Chances, row: Row, leave: Any
+) -> None:
+    """Write how deletions of a row go on, in the same lane and then in the next ones.
+
+    Each is at least `leave`, and what is added only falls from node to node. So it ends where all
+    of that is too small to change even `leave`.
+    """
+    builder = vectors.builder
+    last = builder.sub(registers, number(1))
+
+    def begin(turn: Any, following: Any, _: Any) -> list[Any]:
+        register = builder.sub(last, turn)
+        onward = builder.fmul(following, chances.deletion(register))
+        own = builder.fadd(row.load(register, 2), builder.fadd(onward, leave))
+        row.store(own, register, 2)
+        return [own, onward]
+
+    bound = builder.fmul(leave, vectors.constant(_NEGLIGIBLE))
+
+    def extend(_: Any, onward: Any) -> list[Any]:
         def body(turn: Any, following: Any, _: Any) -> list[Any]:
             register = builder.sub(last, turn)
-            step = vectors.in_all(steps, builder.add(deletes, register))
-            onward = builder.fmul(following, step)
-            own = builder.fadd(vectors.load(deletions, register), onward)
-            vectors.store(own, deletions, register)
-            larger = vectors.packed(builder.fcmp_ordered(">", onward, bound))
-            ends = builder.icmp_unsigned("==", larger, number(0))
+            onward = builder.fmul(following, chances.deletion(register))
+            row.store(builder.fadd(row.load(register, 2), onward), register, 2)
+            ends = builder.not_(vectors.any_of(builder.fcmp_ordered(">", onward, bound)))
             return [onward, ends, ends]
 
-        ends = looped(builder, registers, [first, vectors.no], body, stops=True)
-        vectors.store(ends[0], sums, number(CARRY))
-        return ends[1]
+        firsts = [vectors.down(onward), ir.Constant(ir.IntType(1), 0)]
+        return looped(builder, registers, firsts, body, stops=True)
 
-    arrays = deletions, states, sums, steps
-    return types.boolean(quarters, *arrays, types.int64), generate
-
-
-extend_deletions = cast(Any, intrinsic(_extend_deletions))
-
-
-def _closing(multiplies: bool) -> Any:
-    """Return a function that completes a row, and that multiplies Forward's row by it."""
-
-    def _close_row(
-        typing_context: Any,
-        quarters: Any,
-        emitting: Any,
-        deletions: Any,
-        states: Any,
-        steps: Any,
-        registers: Any,
-        forward: Any,
-        row: Any,
-    ) -> Any:
-        """Complete the matches of a row, and scale it by the state SCALE."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            vectors = Quarters(builder, quarters)
-            arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 6)
-            emitting, deletions, states, forward = arrays
-            (steps,) = vectors.places(context, signature, arguments, 4)
-            registers, row = arguments[5], arguments[7]
-            forward = vectors.moved(forward, row)
-            last = builder.sub(registers, number(1))
-            leave = vectors.spread(states, LEAVE)
-            factor = builder.fdiv(vectors.constant(1), vectors.spread(states, SCALE))
-
-            def body(turn: Any, following: Any) -> list[Any]:
-                register = builder.sub(last, turn)
-                at = builder.mul(register, number(STEPS))
-                step = vectors.in_all(steps, builder.add(at, number(4)))
-                at = builder.mul(register, number(2))
-                places = at, builder.add(at, number(1))
-                match, insertion = (vectors.load(emitting, place) for place in places)
-                match = builder.fadd(match, leave)
-                match = builder.fadd(match, builder.fmul(following, step))
-                for cell, place in zip((match, insertion), places, strict=True):
-                    scaled = builder.fmul(cell, factor)
-                    vectors.store(scaled, emitting, place)
-                    if multiplies:
-                        product = builder.fmul(vectors.load(forward, place), scaled)
-                        vectors.store(product, forward, place)
-                return [vectors.load(deletions, register)]
-
-            first = vectors.down(vectors.load(deletions, number(0)))
-            looped(builder, registers, [first], body)
-            return context.get_dummy_value()
-
-        one = types.int64
-        arrays = emitting, deletions, states, steps
-        return types.void(quarters, *arrays, one, forward, one), generate
-
-    return _close_row
-
-
-_close_row = _closing(False)
-_close_product = _closing(True)
-close_row = cast(Any, intrinsic(_close_row))
-close_product = cast(Any, intrinsic(_close_product))
-"""Both are called with the quarters and arrays of `Cells`, the steps, the registers of a row,
-Forward's emitting cells, and where the row begins in them."""
+    first = vectors.down(builder.fadd(row.load(number(0), 2), leave))
+    onward = looped(builder, registers, [first, vectors.constant(0)], begin)[-1]
+    looped(builder, number(NODES - 1), [onward], extend, stops=True)
 
 
 @inline
-def scale_states(group: Group, forward: Cells, cells: Cells, rows: int, row: int) -> None:
-    """Compute the special states of a row, not yet scaled, and their scale."""
-    states, chances = cells.states, group.chances
-    for quarter in range(len(cells.quarters)):
-        stay, move = chances[0, quarter], chances[1, quarter]
-        if row == rows:
-            for state in range(STATES):
-                states[state, quarter] = 0
-            states[END, quarter] = move
-            states[LEAVE, quarter] = move * chances[3, quarter]
-        else:
-            enter = states[ENTER, quarter]
-            states[END, quarter] *= stay
-            states[AGAIN, quarter] = enter * move + states[AGAIN, quarter] * stay
-            states[BEGIN, quarter] = enter * move + states[BEGIN, quarter] * stay
-            states[LEAVE, quarter] = (
-                states[END, quarter] * chances[3, quarter]
-                + states[AGAIN, quarter] * chances[2, quarter]
-            )
-        scale = forward.kept[row, SCALE, quarter]
-        is_in = row > rows - group.sizes[quarter]
-        if is_in and states[ENTER, quarter] > np.float32(_OVERFLOWING):
-            cells.has_own_scales[quarter] = 1
-        if cells.has_own_scales[quarter]:
-            is_large = states[ENTER, quarter] > np.float32(RESCALED)
-            scale = states[ENTER, quarter] if is_large else np.float32(1)
-        states[SCALE, quarter] = scale
+def lane_entry(odds: Odds, group: Group, cells: Cells, quarter: int, lane: int) -> np.float32:
+    """Return the sum over the entries of a sequence's first residue in a lane of its quarter."""
+    emissions = odds.emissions[np.int64(group.codes[group.begins[quarter]])]
+    total = np.float32(0)
+    for register in range(odds.registers):
+        at = 2 * NODES * len(cells.quarters) * register + quarter * NODES + lane
+        total += cells.emitting[at] * emissions[register, lane] * odds.steps[register * STEPS, lane]
+    return total
 
 
 @inline
-def first_entry(odds: Odds, cells: Cells, quarter: int) -> np.float32:
+def first_entry(odds: Odds, group: Group, cells: Cells, quarter: int) -> np.float32:
     """Return the sum over the entries of a sequence's first residue, added up the other way."""
-    lanes = cells.sums.shape[1]
-    emissions = odds.emissions[cells.lines[quarter] // odds.registers]
-    for lane in range(NODES):
-        total = np.float32(0)
-        for register in range(odds.registers):
-            cell = cells.emitting[2 * register * lanes + quarter * NODES + lane]
-            total += cell * emissions[register, lane] * odds.steps[register * STEPS, lane]
-        cells.sums[0, lane] = total
-    parts = cells.sums[0]
-    return np.float32((parts[0] + parts[1]) + (parts[2] + parts[3]))
-
-
-@inline
-def collect_row(odds: Odds, group: Group, cells: Cells, rows: int, row: int) -> None:
-    """Compute what `collect` does for a row; in a sequence's first row the sum is `first_entry`."""
-    find_lines(odds, group, cells, row - rows)
-    entries = cells.kept[row, ENTER]
-    for quarter in range(len(cells.quarters)):
-        if row == rows - group.sizes[quarter]:
-            entries[quarter] = first_entry(odds, cells, quarter)
-    collect(
-        cells.quarters,
-        cells.emitting,
-        cells.deletions,
-        cells.states,
-        cells.lines,
-        odds.emissions,
-        odds.steps,
-        odds.registers,
-    )
-    for quarter in range(len(cells.quarters)):
-        if row == rows - group.sizes[quarter]:
-            cells.states[ENTER, quarter] = entries[quarter]
-
-
-@inline
-def keep_first_row(group: Group, cells: Cells, rows: int, row: int) -> None:
-    """Keep the row before the first residue of the sequences that begin there."""
-    for quarter in range(len(cells.quarters)):
-        if row == rows - group.sizes[quarter]:
-            for state in range(STATES):
-                cells.kept[row, state, quarter] = 0
-            cells.kept[row, BEGIN, quarter] = cells.states[BEGIN, quarter]
-            cells.kept[row, ENTER, quarter] = cells.states[ENTER, quarter]
-            cells.kept[row, SCALE, quarter] = 1
-
-
-@inline
-def keep_row(group: Group, cells: Cells, rows: int, row: int) -> None:
-    """Scale the special states of a row, and keep them."""
-    for quarter in range(len(cells.quarters)):
-        if cells.states[SCALE, quarter] > 1:
-            for state in range(SCALE):
-                cells.states[state, quarter] /= cells.states[SCALE, quarter]
-        if row > rows - group.sizes[quarter]:
-            for state in range(STATES):
-                cells.kept[row, state, quarter] = cells.states[state, quarter]
-
-
-@inline
-def begin_rows(odds: Odds, cells: Cells) -> None:
-    """Begin after the last residue, where there are no cells."""
-    for cell in range(2 * odds.registers * cells.sums.shape[1]):
-        cells.emitting[cell] = 0
-    for cell in range(odds.registers * cells.sums.shape[1]):
-        cells.deletions[cell] = 0
-    for quarter in range(len(cells.quarters)):
-        cells.has_own_scales[quarter] = 0
+    first = lane_entry(odds, group, cells, quarter, 0) + lane_entry(odds, group, cells, quarter, 1)
+    last = lane_entry(odds, group, cells, quarter, 2) + lane_entry(odds, group, cells, quarter, 3)
+    return np.float32(first + last)
 
 
 @jit
-def fill_backward(
-    odds: Odds, group: Group, forward: Cells, cells: Cells, rows: int, multiplies: bool
-) -> None:
+def fill_backward(odds: Odds, group: Group, forward: Cells, cells: Cells, rows: int) -> None:
     """Compute the rows of a group from the last to the first, after `fill_forward`.
 
-    `multiplies` has the cells of `forward`, all of which it must have kept, multiplied.
+    If `forward` has kept all of its rows, they are multiplied by these.
     """
-    begin_rows(odds, cells)
-    deletions = cells.quarters, cells.deletions, cells.states, cells.sums
-    own = cells.quarters, cells.emitting, cells.deletions, cells.states
+    begin_cells(odds, cells)
+    kept = cells.kept
+    for quarter in range(len(cells.quarters)):
+        move = group.chances[MOVE, quarter]
+        for state in range(STATES):
+            kept[rows, state, quarter] = 0
+        kept[rows, END, quarter] = move
+        kept[rows, LEAVE, quarter] = move * group.chances[STOP, quarter]
+        kept[rows, SCALE, quarter] = forward.kept[rows, SCALE, quarter]
+        cells.has_own_scales[quarter] = 0
     for row in range(rows, -1, -1):
         if row < rows:
-            collect_row(odds, group, cells, rows, row)
-        scale_states(group, forward, cells, rows, row)
-        keep_first_row(group, cells, rows, row)
-        if row == 0:
-            break
-        begin_deletions(*deletions, odds.steps, odds.registers)
-        for _ in range(NODES - 1):
-            if extend_deletions(*deletions, odds.steps, odds.registers):
-                break
-        at = forward.strides[0] * row
-        if multiplies:
-            close_product(*own, odds.steps, odds.registers, forward.emitting, at)
-        else:
-            close_row(*own, odds.steps, odds.registers, forward.emitting, at)
-        keep_row(group, cells, rows, row)
+            for quarter in range(len(cells.quarters)):
+                if row == rows - group.sizes[quarter]:
+                    kept[row, ENTER, quarter] = first_entry(odds, group, cells, quarter)
+            collect_row(cells, odds, group, forward, rows, row)
+        if row:
+            close_row(cells, odds, group, forward, rows, row)

@@ -216,7 +216,7 @@ class DomainFinder:
         fill_forward(odds, group, forward, rows)
         scores = np.empty(len(quarters), dtype=np.float32)
         score_sums(group, forward, rows, logarithms(), scores)
-        fill_backward(odds, group, forward, backward, rows, False)
+        fill_backward(odds, group, forward, backward, rows)
         for quarter, piece in enumerate(pieces):
             parse = piece.parse
             parse.forward = float(scores[quarter])
@@ -273,7 +273,7 @@ class DomainFinder:
         fill_forward(odds, group, forward, rows)
         scores = np.empty(len(quarters), dtype=np.float32)
         score_sums(group, forward, rows, logarithms(), scores)
-        fill_backward(odds, group, forward, backward, rows, True)
+        fill_backward(odds, group, forward, backward, rows)
         fill_accuracies(odds, group, forward, backward, cells, found, rows)
         null2 = np.empty((CODES, len(quarters)), dtype=np.float32)
         scales = np.float32(1) / np.maximum(group.sizes, 1).astype(np.float32)
@@ -304,4 +304,4 @@ class DomainFinder:
             envelope.residues = residue + piece.first - 1, last + piece.first - 1
             envelope.numbers[ENVELOPE] = scores[quarter]
             envelope.numbers[CORRECTION] = sums[0]
-            envelope.numbers[ACCURACY] = cells.states[END, quarter]
+            envelope.numbers[ACCURACY] = cells.kept[rows, END, quarter]

@@ -6,23 +6,23 @@ but those in which one begins are the same for all.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.hmm.domains.odds import LANES as NODES
-from mummergpu.hmm.domains.odds import STEPS, Odds
-from mummergpu.hmm.domains.quarters import Quarters, looped, number, numbers_of
+from mummergpu.hmm.domains.odds import Odds
+from mummergpu.hmm.domains.quarters import Chances, Quarters, Row, Specials, looped, number, written
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
-from mummergpu.runtime.llvm import intrinsic, types
 
 BEGIN, ENTER, LEAVE, AGAIN, END, SCALE = range(6)
-"""The rows of states: HMMER's N, B, E, J and C, and the scale."""
+"""The special states of a row: HMMER's N, B, E, J and C, and the scale."""
 STATES: Final = 6
-MATCHES, CARRY = range(2)
-"""The rows of sums: of the matches of each lane, and the deletions after the last register."""
-SUMS: Final = 2
+
+STAY, MOVE, RETURN, STOP = range(4)
+"""The chances of a sequence: to stay outside the profile, to move into it and out of it; to come
+back after a hit, and to end."""
 
 RESCALED: Final = 1e4
 _SERIAL: Final = 100
@@ -38,9 +38,7 @@ class Group(NamedTuple):
     codes: ByteArray  # All residues
     begins: Int64Array  # The places of the first residues
     sizes: Int64Array
-    # (4, quarters): to stay outside the profile, to move into it and out of it; to come back after
-    # a hit, and to end.
-    chances: Float32Array
+    chances: Float32Array  # (4, quarters)
 
 
 class Cells(NamedTuple):
@@ -52,282 +50,164 @@ class Cells(NamedTuple):
     deletions: Float32Array  # (rows, registers, lanes): likewise
     # The floats from a row of each to the next; 0 for one row that serves for all.
     strides: tuple[int, int]
-    states: Float32Array  # (STATES, quarters): of the last row
-    sums: Float32Array  # (SUMS, lanes)
-    kept: Float32Array  # (rows, STATES, quarters): the states of all rows
+    kept: Float32Array  # (rows, STATES, quarters): the special states of all rows
     has_own_scales: Int64Array  # Which sequences Backward scales otherwise than Forward
-    lines: Int64Array  # Where the emissions of each quarter's residue begin
 
 
-def _fill_row(
-    typing_context: Any,
-    quarters: Any,
-    emitting: Any,
-    deletions: Any,
-    states: Any,
-    sums: Any,
-    lines: Any,
-    emissions: Any,
-    steps: Any,
-    registers: Any,
-    last_row: Any,
-    row: Any,
-    last_deletions: Any,
-    new_deletions: Any,
-) -> Any:
-    """Compute matches, insertions, and deletions without those that enter a lane but the first.
+def chances_of(vectors: Quarters, group: Any) -> Specials:
+    """Write loads of the chances of a group's sequences."""
+    return Specials(vectors, group.chances, STATES, number(0))
 
-    Sums are left in `Cells.sums`. Of node n, with the row before as old, and chances in lower case:
+
+def specials_of(vectors: Quarters, cells: Any, row: Any) -> Specials:
+    """Write loads and stores of the special states of a row of `Cells`."""
+    return Specials(vectors, cells.kept, STATES, row)
+
+
+@written("void")
+def fill_row(vectors: Quarters, cells: Any, odds: Any, group: Any, rows: Any, row: Any) -> None:
+    """Compute a row from the one before.
+
+    Of node n, with the row before as old, and chances in lower case:
 
         match[n] = emission[n] * (enter * bm[n] + old_match[n-1] * mm[n]
                                   + old_insert[n-1] * im[n] + old_delete[n-1] * dm[n])
         insert[n] = old_match[n] * mi[n] + old_insert[n] * ii[n]
         delete[n] = delete[n-1] * dd[n-1] + match[n-1] * md[n-1]
     """
+    builder, registers = vectors.builder, odds.registers
+    add, multiply = builder.fadd, builder.fmul
+    last_row = builder.sub(row, number(1))
+    old, new = Row(vectors, cells, last_row), Row(vectors, cells, row)
+    before = specials_of(vectors, cells, last_row)
+    chances = Chances(vectors, odds)
+    place = builder.sub(last_row, rows)
+    lines = chances.lines(group, place)
+    enter = vectors.spread(before.load(ENTER))
+    last = builder.sub(registers, number(1))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        add, multiply = builder.fadd, builder.fmul
-        arrays = vectors.arrays(context, signature, arguments, 1, 2, 3, 4)
-        emitting, deletions, states, sums = arrays
-        emissions, steps = vectors.places(context, signature, arguments, 6, 7)
-        count = vectors.quarters
-        lines = numbers_of(builder, context, count, signature.args[5], arguments[5])
-        registers, *rows = arguments[8:]
-        old, new = (vectors.moved(emitting, one) for one in rows[:2])
-        old_deletions, deletions = (vectors.moved(deletions, one) for one in rows[2:])
-        enter = vectors.spread(states, ENTER)
-        last = builder.sub(registers, number(1))
-        deletes = builder.mul(registers, number(STEPS))
+    def match_of(register: Any, cells: list[Any]) -> Any:
+        total = multiply(enter, chances.step(register, 0))
+        for which, cell in enumerate(cells, 1):
+            total = add(total, multiply(cell, chances.step(register, which)))
+        return multiply(total, vectors.of_each(lines, register))
 
-        def cells_of(register: Any) -> list[Any]:
-            at = builder.mul(register, number(2))
-            match, insertion = (vectors.load(old, builder.add(at, number(n))) for n in range(2))
-            return [match, insertion, vectors.load(old_deletions, register)]
+    def body(register: Any, *values: Any) -> list[Any]:
+        *cells, deletion, total, _ = values
+        match = match_of(register, cells)
+        cells = old.loads(register)
+        insertion = add(
+            multiply(cells[0], chances.step(register, 5)),
+            multiply(cells[1], chances.step(register, 6)),
+        )
+        for which, value in enumerate((match, insertion, deletion)):
+            new.store(value, register, which)
+        onward = multiply(deletion, chances.deletion(register))
+        following = add(onward, multiply(match, chances.step(register, 4)))
+        return [*cells, following, add(total, match), onward]
 
-        def step(register: Any, which: int) -> Any:
-            at = builder.mul(register, number(STEPS))
-            return vectors.in_all(steps, builder.add(at, number(which)))
-
-        def match_of(register: Any, before: list[Any]) -> Any:
-            total = multiply(enter, step(register, 0))
-            for which, cell in enumerate(before, 1):
-                total = add(total, multiply(cell, step(register, which)))
-            places = [builder.add(line, register) for line in lines]
-            return multiply(total, vectors.of_each(emissions, places))
-
-        # The deletions of the first register follow from the last one's matches.
-        final = match_of(last, cells_of(builder.sub(last, number(1))))
-        first_deletion = vectors.up(multiply(final, step(last, 4)), 0)
-
-        def body(register: Any, *values: Any) -> list[Any]:
-            *before, deletion, total, _ = values
-            match = match_of(register, before)
-            cells = cells_of(register)
-            insertion = add(
-                multiply(cells[0], step(register, 5)), multiply(cells[1], step(register, 6))
-            )
-            at = builder.mul(register, number(2))
-            vectors.store(match, new, at)
-            vectors.store(insertion, new, builder.add(at, number(1)))
-            vectors.store(deletion, deletions, register)
-            onward = multiply(deletion, vectors.in_all(steps, builder.add(deletes, register)))
-            following = add(onward, multiply(match, step(register, 4)))
-            return [*cells, following, add(total, match), onward]
-
-        zero = vectors.constant(0)
-        before = [vectors.up(cell, 0) for cell in cells_of(last)]
-        *_, total, onward = looped(builder, registers, [*before, first_deletion, zero, zero], body)
-        vectors.store(total, sums, number(MATCHES))
-        vectors.store(onward, sums, number(CARRY))
-        return context.get_dummy_value()
-
-    one = types.int64
-    arrays = emitting, deletions, states, sums, lines, emissions, steps
-    return types.void(quarters, *arrays, *5 * [one]), generate
-
-
-fill_row = cast(Any, intrinsic(_fill_row))
-"""Called with the quarters and arrays of `Cells`, the emissions, the steps, the registers of a row,
-and where in `emitting` and in `deletions` the last row and the new one begin."""
+    # The deletions of the first register follow from the last one's matches.
+    final = match_of(last, old.loads(builder.sub(last, number(1))))
+    first_deletion = vectors.up(multiply(final, chances.step(last, 4)), 0)
+    zero = vectors.constant(0)
+    firsts = [vectors.up(cell, 0) for cell in old.loads(last)]
+    *_, matches, onward = looped(builder, registers, [*firsts, first_deletion, zero, zero], body)
+    total = _extend_deletions(vectors, odds, chances, new, onward, matches)
+    _leave_row(vectors, group, before, specials_of(vectors, cells, row), vectors.totals(total))
+    _scale_row(vectors, specials_of(vectors, cells, row), registers, new)
 
 
 def _extend_deletions(
-    typing_context: Any,
-    quarters: Any,
-    deletions: Any,
-    states: Any,
-    sums: Any,
-    steps: Any,
-    registers: Any,
-    row: Any,
-    active: Any,
+    vectors: Quarters, odds: Any, chances: Chances, row: Row, onward: Any, matches: Any
 ) -> Any:
-    """Let deletions enter the next lane; return the lanes in which some cell changes, as bits.
+    """Write how deletions enter the next lanes; return the sum of matches and deletions.
 
-    Those whose bit in `active` is 0 stay. The sum of matches and deletions is left in the state
-    LEAVE.
+    HMMER does so up to three times: for a profile of `_SERIAL` nodes as long as some cell grows,
+    which is decided for each quarter here.
     """
+    builder = vectors.builder
+    is_serial = builder.icmp_signed("<", odds.nodes, number(_SERIAL))
+    every = vectors.code(-1)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        deletions, states, sums = vectors.arrays(context, signature, arguments, 1, 2, 3)
-        (steps,) = vectors.places(context, signature, arguments, 4)
-        registers, row, active = arguments[5:]
-        deletions = vectors.moved(deletions, row)
-        deletes = builder.mul(registers, number(STEPS))
-        zero = vectors.constant(0)
-        entering = vectors.up(vectors.load(sums, number(CARRY)), 0)
-        entering = builder.select(vectors.unpacked(active), entering, zero)
-
+    def extend(_: Any, onward: Any, active: Any, __: Any) -> list[Any]:
         def body(register: Any, entering: Any, total: Any, changed: Any) -> list[Any]:
-            known = vectors.load(deletions, register)
+            known = row.load(register, 2)
             found = builder.fadd(entering, known)
-            changed = builder.or_(changed, builder.fcmp_ordered(">", found, known))
-            vectors.store(found, deletions, register)
-            step = vectors.in_all(steps, builder.add(deletes, register))
-            return [builder.fmul(entering, step), builder.fadd(found, total), changed]
+            row.store(found, register, 2)
+            changed = builder.or_(changed, vectors.mask(builder.fcmp_ordered(">", found, known)))
+            entering = builder.fmul(entering, chances.deletion(register))
+            return [entering, builder.fadd(found, total), changed]
 
-        none = vectors.unpacked(number(0))
-        firsts = [entering, vectors.load(sums, number(MATCHES)), none]
-        onward, total, changed = looped(builder, registers, firsts, body)
-        vectors.store(onward, sums, number(CARRY))
-        vectors.pick(vectors.totals(total), states, LEAVE)
-        return vectors.packed(changed)
+        # Where a quarter is done, 0 enters, which changes nothing.
+        entering = vectors.masked(active, vectors.up(onward, 0))
+        firsts = [entering, matches, vectors.code(0)]
+        onward, total, changed = looped(builder, odds.registers, firsts, body)
+        active = builder.select(is_serial, every, vectors.within(changed, builder.or_))
+        ends = builder.not_(vectors.any_of(vectors.truths(active)))
+        return [onward, active, total, ends]
 
-    one = types.int64
-    return one(quarters, deletions, states, sums, steps, one, one, one), generate
+    firsts = [onward, every, matches]
+    return looped(builder, number(NODES - 1), firsts, extend, stops=True)[2]
 
 
-extend_deletions = cast(Any, intrinsic(_extend_deletions))
+def _leave_row(
+    vectors: Quarters, group: Any, before: Specials, states: Specials, left: Any
+) -> None:
+    """Write how the special states of a row follow, not yet scaled."""
+    add, multiply = vectors.builder.fadd, vectors.builder.fmul
+    chances = chances_of(vectors, group)
+    stay, move = chances.load(STAY), chances.load(MOVE)
+    begin = multiply(before.load(BEGIN), stay)
+    end = add(multiply(before.load(END), stay), multiply(left, chances.load(STOP)))
+    again = add(multiply(before.load(AGAIN), stay), multiply(left, chances.load(RETURN)))
+    enter = add(multiply(again, move), multiply(begin, move))
+    for state, value in enumerate((begin, enter, left, again, end, vectors.numbers.constant(1))):
+        states.store(value, state)
+
+
+def _scale_row(vectors: Quarters, states: Specials, registers: Any, row: Row) -> None:
+    """Write how a row is divided by a large sum."""
+    builder, one = vectors.builder, vectors.numbers.constant(1)
+    left = states.load(LEAVE)
+    is_large = builder.fcmp_ordered(">", left, vectors.numbers.constant(RESCALED))
+    with builder.if_then(vectors.any_of(is_large), likely=False):
+        scale = builder.select(is_large, left, one)
+        states.store(scale, SCALE)
+        for state in range(SCALE):
+            states.store(builder.fdiv(states.load(state), scale), state)
+        factor = vectors.spread(builder.fdiv(one, scale))
+
+        def body(register: Any) -> list[Any]:
+            for which in range(3):
+                row.store(builder.fmul(row.load(register, which), factor), register, which)
+            return []
+
+        looped(builder, registers, [], body)
 
 
 @inline
-def find_lines(odds: Odds, group: Group, cells: Cells, place: int) -> None:
-    """Find the emissions of the residues at a place from the ends of all sequences, below 0."""
+def begin_cells(odds: Odds, cells: Cells) -> None:
+    """Begin before all residues, where there are no paths."""
+    width = odds.registers * NODES * len(cells.quarters)
+    for cell in range(2 * width):
+        cells.emitting[cell] = 0
+    for cell in range(width):
+        cells.deletions[cell] = 0
     for quarter in range(len(cells.quarters)):
-        # Residues of a shorter sequence that come before its begin do not matter.
-        at = group.begins[quarter] + max(0, group.sizes[quarter] + place)
-        code = np.int64(group.codes[at]) if group.sizes[quarter] else np.int64(0)
-        cells.lines[quarter] = code * odds.registers
-
-
-@inline
-def fill_deletions(odds: Odds, cells: Cells, row: int) -> None:
-    """Extend deletions through all lanes, each sequence as long as HMMER does."""
-    active = (1 << cells.sums.shape[1]) - 1
-    for _ in range(NODES - 1):
-        changed = extend_deletions(
-            cells.quarters,
-            cells.deletions,
-            cells.states,
-            cells.sums,
-            odds.steps,
-            odds.registers,
-            row,
-            active,
-        )
-        if odds.nodes >= _SERIAL:
-            active = 0
-            for quarter in range(len(cells.quarters)):
-                own = np.int64(15) << (NODES * quarter)
-                if changed & own:
-                    active |= own
-            if not active:
-                break
-
-
-@inline
-def leave_row(odds: Odds, group: Group, cells: Cells, row: int, deletion_row: int) -> None:
-    """Compute the special states of a row; scale the sequences whose sum is large."""
-    states, chances = cells.states, group.chances
-    is_scaled = False
-    for quarter in range(len(cells.quarters)):
-        stay, move = chances[0, quarter], chances[1, quarter]
-        left = states[LEAVE, quarter]
-        states[BEGIN, quarter] *= stay
-        states[END, quarter] = states[END, quarter] * stay + left * chances[3, quarter]
-        states[AGAIN, quarter] = states[AGAIN, quarter] * stay + left * chances[2, quarter]
-        states[ENTER, quarter] = states[AGAIN, quarter] * move + states[BEGIN, quarter] * move
-        states[SCALE, quarter] = 1
-        if left > np.float32(RESCALED):
-            is_scaled = True
-            states[SCALE, quarter] = left
-            for state in range(SCALE):
-                states[state, quarter] /= left
-            states[LEAVE, quarter] = 1
-    if is_scaled:
-        lanes = cells.sums.shape[1]
-        for quarter in range(len(cells.quarters)):
-            factor = np.float32(1) / states[SCALE, quarter]
-            for register in range(odds.registers):
-                at = register * lanes + quarter * NODES
-                for lane in range(at, at + NODES):
-                    cells.deletions[deletion_row + lane] *= factor
-                at += register * lanes
-                for lane in range(row + at, row + at + NODES):
-                    cells.emitting[lane] *= factor
-                    cells.emitting[lane + lanes] *= factor
-
-
-@inline
-def keep_states(cells: Cells, row: int) -> None:
-    """Keep the special states of a row."""
-    for state in range(STATES):
-        for quarter in range(len(cells.quarters)):
-            cells.kept[row, state, quarter] = cells.states[state, quarter]
-
-
-@inline
-def begin_sequence(odds: Odds, group: Group, cells: Cells, quarter: int, row: int) -> None:
-    """Begin a sequence at the row before its first residue."""
-    lanes = cells.sums.shape[1]
-    for state in range(STATES):
-        cells.states[state, quarter] = 0
-    cells.states[BEGIN, quarter] = cells.states[SCALE, quarter] = 1
-    cells.states[ENTER, quarter] = group.chances[1, quarter]
-    emitting, deletions = row * cells.strides[0], row * cells.strides[1]
-    for register in range(odds.registers):
-        at = register * lanes + quarter * NODES
-        for lane in range(at, at + NODES):
-            cells.deletions[deletions + lane] = 0
-        at += emitting + register * lanes
-        for lane in range(at, at + NODES):
-            cells.emitting[lane] = cells.emitting[lane + lanes] = 0
+        for state in range(SCALE):
+            cells.kept[0, state, quarter] = 0
+        cells.kept[0, SCALE, quarter] = 1
 
 
 @jit
 def fill_forward(odds: Odds, group: Group, cells: Cells, rows: int) -> None:
     """Compute the cells of a group whose longest sequence has `rows` residues."""
-    stride, deletions_stride = cells.strides
-    emissions = odds.emissions
-    following = 0
+    begin_cells(odds, cells)
     for row in range(rows + 1):
         if row:
-            find_lines(odds, group, cells, row - rows - 1)
-            fill_row(
-                cells.quarters,
-                cells.emitting,
-                cells.deletions,
-                cells.states,
-                cells.sums,
-                cells.lines,
-                emissions,
-                odds.steps,
-                odds.registers,
-                stride * (row - 1),
-                stride * row,
-                deletions_stride * (row - 1),
-                deletions_stride * row,
-            )
-            fill_deletions(odds, cells, deletions_stride * row)
-            leave_row(odds, group, cells, stride * row, deletions_stride * row)
-        if row == following:
-            following = rows + 1
-            for quarter in range(len(cells.quarters)):
-                begin = rows - group.sizes[quarter]
-                if begin == row:
-                    begin_sequence(odds, group, cells, quarter, row)
-                elif begin > row:
-                    following = min(following, begin)
-        keep_states(cells, row)
+            fill_row(cells, odds, group, rows, row)
+        for quarter in range(len(cells.quarters)):
+            # Until a sequence begins, all its states are 0, and so are its cells.
+            if row == rows - group.sizes[quarter]:
+                cells.kept[row, BEGIN, quarter] = 1
+                cells.kept[row, ENTER, quarter] = group.chances[MOVE, quarter]

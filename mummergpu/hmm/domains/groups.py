@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.hmm.domains.accuracy import Accuracies
 from mummergpu.hmm.domains.clustering import Clusters
-from mummergpu.hmm.domains.forward import STATES, SUMS, Cells, Group
+from mummergpu.hmm.domains.forward import STATES, Cells, Group
 from mummergpu.hmm.domains.null2 import meanings
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import Odds, lengths_of
@@ -81,17 +81,13 @@ class Arena:
         """Return memory for the alignments of a group of so many residues."""
         size = 2 * odds.registers * len(quarters) * NODES
         shape = odds.registers, 2, len(quarters) * NODES
-        choices, begun = (
-            self.bytes_of(name, rows, odds, quarters) for name in ("choices", "begun")
-        )
         return Accuracies(
-            choices,
-            begun,
+            self.bytes_of("choices", rows, odds, quarters),
             self.floats("weights", size).reshape(shape),
             np.zeros((3, len(quarters)), dtype=np.float32),
             np.zeros((2, shape[2]), dtype=np.float32),
             np.zeros((2, shape[2]), dtype=np.int32),
-            np.zeros((2, len(quarters)), dtype=np.int64),
+            np.zeros(len(quarters), dtype=np.int64),
             np.zeros(len(quarters), dtype=np.float32),
         )
 
@@ -114,10 +110,8 @@ def cells_of(
         arena.floats(f"{name} emitting", (rows * keeps + 1) * 2 * width),
         arena.floats(f"{name} deletions", (rows * keeps_deletions + 1) * width),
         (2 * width * keeps, width * keeps_deletions),
-        np.zeros((STATES, len(quarters)), dtype=np.float32),
-        arena.floats(f"{name} sums", SUMS * lanes).reshape(SUMS, lanes),
         np.empty((rows + 1, STATES, len(quarters)), dtype=np.float32),
-        *np.zeros((2, len(quarters)), dtype=np.int64),
+        np.zeros(len(quarters), dtype=np.int64),
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from mummergpu.hmm.domains.odds import Odds
-from mummergpu.hmm.domains.quarters import Quarters, looped, number
+from mummergpu.hmm.domains.quarters import Quarters, looped, number, written
 from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
 from mummergpu.runtime.arrays import ByteArray, Float32Array
 from mummergpu.runtime.jit import inline, jit
-from mummergpu.runtime.llvm import intrinsic, types
 
 _AT_ONCE: Final = 5
 """The codes whose sums are added up side by side."""
@@ -26,55 +25,35 @@ def meanings() -> ByteArray:
     return found
 
 
-def _sum_codes(
-    typing_context: Any,
-    quarters: Any,
-    weights: Any,
-    emissions: Any,
-    registers: Any,
-    code: Any,
-    scales: Any,
-    odds: Any,
-) -> Any:
+@written("void")
+def sum_codes(
+    vectors: Quarters, _quarters: Any, profile: Any, weights: Any, code: Any, scales: Any, odds: Any
+) -> None:
     """Sum up the odds of some codes, from one on, over all states, into rows of `odds`.
 
     The weights of states are scaled by a number of each quarter.
     """
+    builder, registers = vectors.builder, profile.registers
+    emissions, weights = vectors.narrow(profile.emissions), vectors.registers(weights)
+    scale = vectors.spread(vectors.numbers.load(vectors.row_of(scales), number(0)))
+    codes = [builder.add(code, number(n)) for n in range(_AT_ONCE)]
+    lines = [builder.mul(one, registers) for one in codes]
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        weights, scales, odds = vectors.arrays(context, signature, arguments, 1, 5, 6)
-        (emissions,) = vectors.places(context, signature, arguments, 2)
-        registers, code = arguments[3:5]
-        scale = vectors.spread(scales, 0)
-        lines = [builder.mul(builder.add(code, number(n)), registers) for n in range(_AT_ONCE)]
+    def body(register: Any, *totals: Any) -> list[Any]:
+        at = builder.mul(register, number(2))
+        match, insertion = (
+            builder.fmul(vectors.load(weights, builder.add(at, number(n))), scale) for n in range(2)
+        )
+        found = []
+        for line, total in zip(lines, totals, strict=True):
+            chance = vectors.in_all(emissions, builder.add(line, register))
+            total = builder.fadd(total, builder.fmul(match, chance))
+            found.append(builder.fadd(total, insertion))
+        return found
 
-        def body(register: Any, *totals: Any) -> list[Any]:
-            at = builder.mul(register, number(2))
-            match, insertion = (
-                builder.fmul(vectors.load(weights, builder.add(at, number(n))), scale)
-                for n in range(2)
-            )
-            found = []
-            for line, total in zip(lines, totals, strict=True):
-                chance = vectors.in_all(emissions, builder.add(line, register))
-                total = builder.fadd(total, builder.fmul(match, chance))
-                found.append(builder.fadd(total, insertion))
-            return found
-
-        zero = vectors.constant(0)
-        totals = looped(builder, registers, [zero] * _AT_ONCE, body)
-        for n, total in enumerate(totals):
-            row = builder.mul(builder.add(code, number(n)), number(vectors.quarters))
-            moved = vectors.moved(odds, row)
-            vectors.pick(vectors.totals(total), moved, 0)
-        return context.get_dummy_value()
-
-    one = types.int64
-    return types.void(quarters, weights, emissions, one, one, scales, odds), generate
-
-
-sum_codes = cast(Any, intrinsic(_sum_codes))
+    totals = looped(builder, registers, [vectors.constant(0)] * _AT_ONCE, body)
+    for one, total in zip(codes, totals, strict=True):
+        vectors.numbers.store(vectors.totals(total), vectors.row_of(odds, one), number(0))
 
 
 @inline
@@ -105,7 +84,7 @@ def expected_odds(
     the residues of each sequence.
     """
     for code in range(0, RESIDUES, _AT_ONCE):
-        sum_codes(quarters, weights, profile.emissions, profile.registers, code, scales, odds)
+        sum_codes(quarters, profile, weights, code, scales, odds)
     for quarter in range(len(quarters)):
         scale = scales[quarter]
         plain = (outside[0, quarter] * scale + outside[2, quarter] * scale) + (
@@ -116,49 +95,29 @@ def expected_odds(
         complete_odds(meant, odds, quarter)
 
 
-def _sum_traced(
-    typing_context: Any,
-    quarters: Any,
-    counts: Any,
-    emissions: Any,
-    registers: Any,
-    scale: Any,
-    sums: Any,
-) -> Any:
+@written("void")
+def sum_traced(
+    vectors: Quarters, _quarters: Any, profile: Any, counts: Any, scale: Any, sums: Any
+) -> None:
     """Sum up the odds of all codes over the nodes of a path, four codes side by side.
 
     `sums` receives the sums of the four lanes of each code.
     """
+    builder, registers = vectors.builder, profile.registers
+    counts, sums = vectors.narrow(counts), vectors.registers(sums)
+    emissions, scales = vectors.registers(profile.by_register), vectors.splat(scale)
+    at_once = RESIDUES // vectors.quarters
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors = Quarters(builder, quarters)
-        counts = vectors.places(context, signature, arguments, 1)[0]
-        emissions, sums = vectors.arrays(context, signature, arguments, 2, 5)
-        registers, scale = arguments[3:5]
-        at_once = RESIDUES // vectors.quarters
-        scales = vectors.splat(scale)
+    def body(register: Any, *totals: Any) -> list[Any]:
+        weight = builder.fmul(vectors.in_all(counts, register), scales)
+        line = builder.mul(register, number(at_once))
+        places = (builder.add(line, number(n)) for n in range(at_once))
+        products = [builder.fmul(weight, vectors.load(emissions, place)) for place in places]
+        return [*map(builder.fadd, totals, products)]
 
-        def body(register: Any, *totals: Any) -> list[Any]:
-            weight = builder.fmul(vectors.in_all(counts, register), scales)
-            line = builder.mul(register, number(at_once))
-            return [
-                builder.fadd(
-                    total,
-                    builder.fmul(weight, vectors.load(emissions, builder.add(line, number(n)))),
-                )
-                for n, total in enumerate(totals)
-            ]
-
-        zero = vectors.constant(0)
-        for n, total in enumerate(looped(builder, registers, [zero] * at_once, body)):
-            vectors.store(total, sums, number(n))
-        return context.get_dummy_value()
-
-    one = types.int64
-    return types.void(quarters, counts, emissions, one, types.float32, sums), generate
-
-
-sum_traced = cast(Any, intrinsic(_sum_traced))
+    totals = looped(builder, registers, [vectors.constant(0)] * at_once, body)
+    for n, total in enumerate(totals):
+        vectors.store(total, sums, number(n))
 
 
 @inline
@@ -168,7 +127,7 @@ def traced_odds(profile: Odds, counts: Float32Array, scale: np.float32, odds: Fl
     Insertions count as matches, as in HMMER.
     """
     sums = odds[CODES:]
-    sum_traced((0, 1, 2, 3), counts, profile.by_register, profile.registers, scale, sums)
+    sum_traced((0, 1, 2, 3), profile, counts, scale, sums)
     for code in range(RESIDUES):
         at = 4 * code
         odds[code, 0] = (sums[at, 0] + sums[at + 1, 0]) + (sums[at + 2, 0] + sums[at + 3, 0])

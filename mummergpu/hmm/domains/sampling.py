@@ -83,7 +83,7 @@ def choose(samples: Samples, count: int) -> int:
 @inline
 def choose_end(odds: Odds, cells: Cells, quarter: int, row: int, samples: Samples) -> int:
     """Return the node from which a path comes to the end; negative, -1 - node, for a deletion."""
-    lanes = cells.sums.shape[1]
+    lanes = NODES * len(cells.quarters)
     emitting, deletions = row * cells.strides[0], row * cells.strides[1]
     drawn, reached = roll(samples), 0.0
     factor = np.float32(1) / cells.kept[row, LEAVE, quarter]
@@ -134,7 +134,7 @@ def before_match(
     odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
 ) -> int:
     """Choose the state of a row from which a path comes to a node's match."""
-    lanes, paths = cells.sums.shape[1], samples.paths
+    lanes, paths = NODES * len(cells.quarters), samples.paths
     at, into = node % odds.registers * STEPS, node // odds.registers
     paths[0] = cells.kept[row, ENTER, quarter] * odds.steps[at, into]
     for one in range(1, 4):
@@ -157,7 +157,7 @@ def before_deletion(
     odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
 ) -> int:
     """Choose the state of a node from which a path comes to the next one's deletion."""
-    lanes, paths = cells.sums.shape[1], samples.paths
+    lanes, paths = NODES * len(cells.quarters), samples.paths
     register, lane = node % odds.registers, node // odds.registers
     own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
     paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 4, lane]
@@ -171,7 +171,7 @@ def before_insertion(
     odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
 ) -> int:
     """Choose the state of a row from which a path comes to a node's insertion."""
-    lanes, paths = cells.sums.shape[1], samples.paths
+    lanes, paths = NODES * len(cells.quarters), samples.paths
     register, lane = node % odds.registers, node // odds.registers
     own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
     paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 5, lane]

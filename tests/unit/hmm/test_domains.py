@@ -109,7 +109,7 @@ def test_backward(tmp_path, several, quarters):
             cells = cells_of(odds, quarters, rows, False)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
-                fill_backward(odds, group, forward, cells, rows, full)
+                fill_backward(odds, group, forward, cells, rows)
             for quarter, codes in enumerate(sequences):
                 hmmer.configure(codes.size, several)
                 hmmer.forward(codes, parser=not full)
@@ -148,7 +148,7 @@ def test_alignments(tmp_path, quarters):
             found = Arena().accuracies(odds, quarters, rows)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
-                fill_backward(odds, group, forward, backward, rows, True)
+                fill_backward(odds, group, forward, backward, rows)
                 fill_accuracies(odds, group, forward, backward, cells, found, rows)
                 scales = np.float32(1) / np.maximum(group.sizes, 1).astype(np.float32)
                 null2 = np.empty((CODES, len(quarters)), dtype=np.float32)
@@ -160,7 +160,7 @@ def test_alignments(tmp_path, quarters):
                 if hmmer.failed or hmmer.decode() or not np.isfinite(scores).all():
                     continue
                 score, *trace = hmmer.accuracy()
-                assert_same(cells.states[END, quarter], score)
+                assert_same(cells.kept[rows, END, quarter], score)
                 ends = np.zeros(4, dtype=np.int64)
                 begin = rows - codes.size
                 assert trace_alignment(odds, cells, found, quarter, begin, ends)
@@ -180,7 +180,7 @@ def test_occupancy(tmp_path, quarters):
             forward, backward = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
-                fill_backward(odds, group, forward, backward, rows, False)
+                fill_backward(odds, group, forward, backward, rows)
             for quarter, codes in enumerate(sequences):
                 hmmer.configure(codes.size, several=True)
                 hmmer.forward(codes, parser=True)
