@@ -50,6 +50,18 @@ class Accuracies(NamedTuple):
     places: Int32Array
     last_rows: Int64Array  # (quarters,): this row
     products: Float32Array  # (quarters,): the scales of the rows so far
+    null2: Float32Array  # (29, quarters): the odds of each code, as `expected_odds` finds them
+    meant: ByteArray  # As in `null2.meanings`
+
+
+class Alignment(NamedTuple):
+    """A group, and all that is computed to align its sequences."""
+
+    group: Group
+    forward: Cells  # With all rows
+    backward: Cells
+    cells: Cells
+    found: Accuracies
 
 
 class _Steps:
@@ -144,18 +156,15 @@ class _Steps:
 
 
 @written("void")
-def fill_row(
-    vectors: Quarters, cells: Any, odds: Any, parsers: Any, found: Any, row: Any
-) -> None:
+def fill_row(vectors: Quarters, cells: Any, odds: Any, alignment: Any, row: Any) -> None:
     """Compute a row from the one before, in place, and add its posteriors to the weights.
 
-    `parsers` are the group, and the cells of Forward and Backward. The choices, as HMMER's trace,
-    take no step that is impossible.
+    The choices, as HMMER's trace, take no step that is impossible.
     """
-    builder, registers = vectors.builder, odds.registers
-    own, products = Row(vectors, cells, number(0)), Row(vectors, parsers.forward, row)
+    builder, registers, found = vectors.builder, odds.registers, alignment.found
+    own, products = Row(vectors, cells, number(0)), Row(vectors, alignment.forward, row)
     before = specials_of(vectors, cells, builder.sub(row, number(1)))
-    states, ahead = (specials_of(vectors, one, row) for one in (cells, parsers.forward))
+    states, ahead = (specials_of(vectors, one, row) for one in (cells, alignment.forward))
     scales = vectors.numbers.load(vectors.row_of(found.products), number(0))
     states.store(builder.fmul(scales, ahead.load(SCALE)), SCALE)
     scale, enter = vectors.spread(states.load(SCALE)), vectors.spread(before.load(ENTER))
@@ -199,7 +208,7 @@ def fill_row(
     highest = _enter_deletions(vectors, registers, steps, own, choices, entering)
     leave = vectors.within(vectors.higher(highest[0], highest[2]), vectors.higher)
     states.store(vectors.first(leave), LEAVE)
-    _add_posteriors(vectors, before, states, parsers, found, row)
+    _add_posteriors(vectors, before, states, alignment, row)
     _leave_row(vectors, states, found, row, highest)
 
 
@@ -244,17 +253,17 @@ def _enter_deletions(
 
 
 def _add_posteriors(
-    vectors: Quarters, before: Specials, states: Specials, parsers: Any, found: Any, row: Any
+    vectors: Quarters, before: Specials, states: Specials, alignment: Any, row: Any
 ) -> None:
     """Write how the special states outside the profile grow by the posteriors of a row."""
-    builder, numbers = vectors.builder, vectors.numbers
+    builder, numbers, found = vectors.builder, vectors.numbers, alignment.found
     products = vectors.row_of(found.products)
     scales, outside = numbers.load(products, number(0)), vectors.row_of(found.outside)
-    last = specials_of(vectors, parsers.forward, builder.sub(row, number(1)))
+    last = specials_of(vectors, alignment.forward, builder.sub(row, number(1)))
     ahead, back = (
-        specials_of(vectors, one, row) for one in (parsers.forward, parsers.backward)
+        specials_of(vectors, one, row) for one in (alignment.forward, alignment.backward)
     )
-    stay = chances_of(vectors, parsers.group).load(STAY)
+    stay = chances_of(vectors, alignment.group).load(STAY)
     for which, state in enumerate((BEGIN, AGAIN, END)):
         posterior = builder.fmul(builder.fmul(last.load(state), back.load(state)), stay)
         posterior = builder.fmul(posterior, scales)
@@ -263,7 +272,7 @@ def _add_posteriors(
         states.store(builder.fadd(before.load(state), posterior), state)
     flags = ir.VectorType(ir.IntType(64), vectors.quarters)
     own = builder.load(
-        builder.bitcast(parsers.backward.has_own_scales, flags.as_pointer()), align=8
+        builder.bitcast(alignment.backward.has_own_scales, flags.as_pointer()), align=8
     )
     has_own = builder.icmp_signed("!=", own, ir.Constant(flags, [0] * vectors.quarters))
     with builder.if_then(vectors.any_of(has_own), likely=False):
@@ -320,39 +329,24 @@ def begin_sequence(odds: Odds, cells: Cells, found: Accuracies, row: int, quarte
             found.weights[register, 0, lane] = found.weights[register, 1, lane] = 0
 
 
-class Parsers(NamedTuple):
-    """A group, and its cells of Forward and Backward, for `fill_row`."""
-
-    group: Group
-    forward: Cells
-    backward: Cells
-
-
 @jit
-def fill_accuracies(
-    odds: Odds,
-    group: Group,
-    forward: Cells,
-    backward: Cells,
-    cells: Cells,
-    found: Accuracies,
-    rows: int,
-) -> None:
+def fill_accuracies(odds: Odds, alignment: Alignment, rows: int) -> None:
     """Find the choices of the best alignments, after `fill_backward` with products.
 
     The expected numbers of residues that are aligned right are left in the state END.
     """
-    parsers = Parsers(group, forward, backward)
+    cells, found = alignment.cells, alignment.found
     for quarter in range(len(cells.quarters)):
         begin_sequence(odds, cells, found, 0, quarter)
         found.products[quarter] = 0
     for row in range(rows + 1):
         if row:
-            fill_row(cells, odds, parsers, found, row)
+            fill_row(cells, odds, alignment, row)
         for quarter in range(len(cells.quarters)):
-            if row == rows - group.sizes[quarter] and row < rows:
+            if row == rows - alignment.group.sizes[quarter] and row < rows:
                 begin_sequence(odds, cells, found, row, quarter)
-                found.products[quarter] = np.float32(1) / backward.kept[row, BEGIN, quarter]
+                first = alignment.backward.kept[row, BEGIN, quarter]
+                found.products[quarter] = np.float32(1) / first
 
 
 @inline
@@ -380,13 +374,14 @@ def last_cell(odds: Odds, found: Accuracies, quarter: int) -> int:
 
 @jit
 def trace_alignment(
-    odds: Odds, cells: Cells, found: Accuracies, quarter: int, begin: int, ends: Int64Array
+    odds: Odds, alignment: Alignment, quarter: int, begin: int, ends: Int64Array
 ) -> bool:
     """Find where the alignment of a sequence begins and ends, after `fill_accuracies`.
 
     `begin` is the row before the sequence's first residue. `ends` receives the first and the last
     aligned node and residue, from 1 on. Return whether the alignment comes from the begin.
     """
+    found = alignment.found
     row, node, state = found.last_rows[quarter], last_cell(odds, found, quarter), _MATCH
     if node < 0:
         node, state = -1 - node, _DELETION
@@ -410,4 +405,5 @@ def trace_alignment(
             lane, register = quarter * NODES + node // odds.registers, node % odds.registers
             if node >= 0 and found.choices[row, register, lane] & _BEGINS:
                 state = _MATCH
-    return bool(cells.kept[row, BEGIN, quarter] > cells.kept[row, AGAIN, quarter])
+    kept = alignment.cells.kept
+    return bool(kept[row, BEGIN, quarter] > kept[row, AGAIN, quarter])

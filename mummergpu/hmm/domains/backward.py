@@ -31,7 +31,7 @@ from mummergpu.hmm.domains.forward import (
 )
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import STEPS, Odds
-from mummergpu.hmm.domains.quarters import Chances, Quarters, Row, Specials, looped, number, written
+from mummergpu.hmm.domains.quarters import Chances, Quarters, Row, looped, number, written
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.llvm import ir
 

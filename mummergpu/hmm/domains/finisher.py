@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mummergpu.hmm.domains.definition import DomainFinder, Parse
-from mummergpu.hmm.domains.hits import HitWriter, Limits, ProfileDomains, Target
+from mummergpu.hmm.domains.definition import DomainFinder
+from mummergpu.hmm.domains.hits import HitWriter, Limits, Target
 from mummergpu.hmm.domains.odds import Odds
+from mummergpu.hmm.domains.profile_domains import ProfileDomains
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitRecords
@@ -25,9 +27,9 @@ from mummergpu.runtime.pyhmmer_library import bytes_of
 class ScannedPair(NamedTuple):
     """A protein and a profile that were compared: a hit, or HMMER has to compare them."""
 
-    parse: Parse | None
     writer: HitWriter
     record: bytes = b""
+    score: float = 0.0
 
 
 class DomainFinisher:
@@ -73,13 +75,17 @@ class DomainFinisher:
             return HitRecords.of_hits(hits, False), impossible
         cutoffs = self._cutoffs(profile)
         writer = self._writer(profile, cutoffs)
-        records: dict[int, list[bytes]] = {}
-        for parse in found:
-            place = int(np.searchsorted(survivors, parse.number))
-            if writer.is_kept(parse, place + 1 if self._Z is None else self._Z):
-                words = (proteins.name, proteins.accession, proteins.description)
-                target = Target(*(bytes_of(word(parse.number)) for word in words))
-                records[parse.number] = [writer.record(parse, target)]
+        words = proteins.name, proteins.accession, proteins.description
+        numbers = found.numbers.tolist()
+        targets = (Target(*(bytes_of(word(number)) for word in words)) for number in numbers)
+        places = np.searchsorted(survivors, found.numbers) + 1
+        records = {
+            number: [record]
+            for number, record, score, place in zip(
+                numbers, writer.records(found, targets), found.scores, places.tolist(), strict=True
+            )
+            if writer.is_kept(score, place if self._Z is None else self._Z)
+        }
         left_out = []
         for number in survivors[others].tolist():
             hits, impossible = self._finisher.search(profile, proteins, np.array([number]))
@@ -96,11 +102,13 @@ class DomainFinisher:
         block = ProteinBlock(proteins.codes, proteins.offsets)
         found, others = self._domains_of(profile_filter).found(block, sequences)
         writer = self._writer(profile, self._cutoffs(profile))
-        pairs = {number: ScannedPair(None, writer) for number in sequences[others].tolist()}
+        pairs = {number: ScannedPair(writer) for number in sequences[others].tolist()}
         target = Target(*map(bytes_of, (profile.name, profile.accession, profile.description)))
-        for parse in found:
-            pairs[parse.number] = ScannedPair(parse, writer, writer.record(parse, target))
-            parse.corrections = parse.corrections[:0]
+        records = writer.records(found, repeat(target))
+        for number, record, score in zip(
+            found.numbers.tolist(), records, found.scores, strict=True
+        ):
+            pairs[number] = ScannedPair(writer, record, score)
         return pairs
 
     def of_protein(
@@ -119,11 +127,11 @@ class DomainFinisher:
         for place, (profile, pair) in enumerate(zip(profiles, pairs, strict=True), 1):
             if pair is None:
                 continue
-            if pair.parse is None:
+            if not pair.record:
                 hits, impossible = self._finisher.scan(proteins, number, [profile])
                 records += HitRecords.of_hits(hits, False).records()
                 left_out += impossible
-            elif pair.writer.is_kept(pair.parse, place if self._Z is None else self._Z):
+            elif pair.writer.is_kept(pair.score, place if self._Z is None else self._Z):
                 records.append(pair.record)
         cutoffs = self._cutoffs(profiles[0]) if profiles else {}
         return HitRecords.of_records(records, cutoffs), left_out

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.quarters import Chances, Quarters, Row, Specials, looped, number, written

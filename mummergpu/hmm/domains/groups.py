@@ -89,6 +89,8 @@ class Arena:
             np.zeros((2, shape[2]), dtype=np.int32),
             np.zeros(len(quarters), dtype=np.int64),
             np.zeros(len(quarters), dtype=np.float32),
+            np.zeros((CODES, len(quarters)), dtype=np.float32),
+            meanings(),
         )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
+from mummergpu.hmm.domains.accuracy import Alignment
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.quarters import Quarters, looped, number, written
 from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
@@ -16,6 +18,7 @@ _AT_ONCE: Final = 5
 """The codes whose sums are added up side by side."""
 
 
+@cache
 def meanings() -> ByteArray:
     """Return which amino acids each code may stand for, (29, 20), 0 or 1."""
     found = np.zeros((CODES, RESIDUES), dtype=np.uint8)
@@ -69,22 +72,18 @@ def complete_odds(meant: ByteArray, odds: Float32Array, quarter: int) -> None:
 
 
 @jit
-def expected_odds(
-    quarters: tuple[int, ...],
-    profile: Odds,
-    weights: Float32Array,
-    outside: Float32Array,
-    scales: Float32Array,
-    meant: ByteArray,
-    odds: Float32Array,
-) -> None:
-    """Compute the odds of each code, (29, quarters), from the weights of all states.
+def expected_odds(profile: Odds, alignment: Alignment, scales: Float32Array) -> None:
+    """Compute the odds of each code from the weights of all states, after `fill_accuracies`.
 
-    `outside` are the weights of residues outside the profile, (3, quarters), and `scales` is 1 by
-    the residues of each sequence.
+    `scales` receives 1 by the residues of each sequence.
     """
+    quarters, found = alignment.cells.quarters, alignment.found
+    odds, outside = found.null2, found.outside
+    for quarter in range(len(quarters)):
+        size = alignment.group.sizes[quarter]
+        scales[quarter] = np.float32(1) / np.float32(size if size else 1)
     for code in range(0, RESIDUES, _AT_ONCE):
-        sum_codes(quarters, profile, weights, code, scales, odds)
+        sum_codes(quarters, profile, found.weights, code, scales, odds)
     for quarter in range(len(quarters)):
         scale = scales[quarter]
         plain = (outside[0, quarter] * scale + outside[2, quarter] * scale) + (
@@ -92,7 +91,7 @@ def expected_odds(
         )
         for code in range(RESIDUES):
             odds[code, quarter] += plain
-        complete_odds(meant, odds, quarter)
+        complete_odds(found.meant, odds, quarter)
 
 
 @written("void")

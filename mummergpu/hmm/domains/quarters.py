@@ -290,9 +290,7 @@ class Chances:
 
     def deletion(self, register: Any) -> Any:
         """Load the chances that deletions of a register go on, into all quarters."""
-        return self._vectors.in_all(
-            self._steps, self._vectors.builder.add(self._deletes, register)
-        )
+        return self._vectors.in_all(self._steps, self._vectors.builder.add(self._deletes, register))
 
     def lines(self, group: Fields, place: Any) -> list[Any]:
         """Return the odds of each quarter's residue at a place from the end, below 0."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from mummergpu.hmm.domains.forward import AGAIN, BEGIN, END, ENTER, LEAVE, SCALE, Cells, Group
 from mummergpu.runtime.arrays import Float32Array, Int64Array
-from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.jit import inline
 
 _TRIGGER: Final = np.float32(0.25)
 """The chance of a match from which on a residue makes a region."""
@@ -77,19 +77,3 @@ def find_regions(found: Occupancy, residues: int, regions: Int64Array) -> int:
             regions[count, 2] = most >= _SEVERAL
             first, is_triggered, count = -1, False, count + 1
     return count
-
-
-@jit
-def regions_of(
-    group: Group,
-    forward: Cells,
-    backward: Cells,
-    rows: int,
-    quarter: int,
-    found: Occupancy,
-    regions: Int64Array,
-) -> int:
-    """Find the regions of a sequence after both parsers, or return -1 if float32 cannot tell."""
-    if not fill_occupancy(group, forward, backward, rows, quarter, found):
-        return -1
-    return find_regions(found, group.sizes[quarter], regions)

@@ -8,9 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from mummergpu.hmm.domains.forward import END, SCALE, Cells, Group
+from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.logarithms import Logarithms, log32, log64
-from mummergpu.hmm.domains.sampling import SAMPLES
+from mummergpu.hmm.domains.parses import (
+    Envelopes,
+    Parses,
+)
 from mummergpu.hmm.tables import LN2
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
@@ -21,70 +24,12 @@ _SUMS: Final = 16_000
 _SUMS_OF_NAT: Final = 1000
 _LARGEST_DIFFERENCE: Final = 15.7
 
-SCORE, PLAIN, SUM = range(3)
-"""A sequence's scores in bits: that reported, that without correction, and that of its domains."""
-ENVELOPE, CORRECTION, ACCURACY, BIAS, BITS = range(5)
-"""The numbers of a domain: its score and its correction in nats, the expected number of residues
-that are aligned right, the correction of the score in bits, and this score."""
-
 
 @cache
 def log_sums() -> Float32Array:
     """Return log(1 + exp(-x)) for thousandths x."""
     steps = (-one / _SUMS_OF_NAT for one in range(_SUMS))
     return np.array([math.log(1 + math.exp(one)) for one in steps], dtype=np.float32)
-
-
-@jit
-def score_sums(
-    group: Group, cells: Cells, rows: int, logs: Logarithms, scores: Float32Array
-) -> None:
-    """Compute the scores of sequences in nats after `fill_forward`; NaN where no path ends."""
-    for quarter in range(len(cells.quarters)):
-        total = np.float32(0)
-        for row in range(rows - group.sizes[quarter] + 1, rows + 1):
-            scale = cells.kept[row, SCALE, quarter]
-            if scale > np.float32(1):
-                total = np.float32(np.float64(total) + log64(logs.long, np.float64(scale)))
-        end = cells.kept[rows, END, quarter]
-        scores[quarter] = np.nan
-        if end > 0 and end < np.inf:
-            left = log64(logs.long, np.float64(end * group.chances[1, quarter]))
-            scores[quarter] = np.float32(np.float64(total) + left)
-
-
-@jit
-def keep_sampled_odds(
-    totals: Float32Array, first: int, logs: Logarithms, corrections: Float32Array
-) -> None:
-    """Keep the logarithms of the mean odds of a region's residues, from residue `first` on."""
-    for place in range(1, totals.size):
-        mean = totals[place] / np.float32(SAMPLES)
-        corrections[first + place - 1] = log32(logs.short, mean)
-
-
-@jit
-def keep_odds(
-    odds: Float32Array,
-    quarter: int,
-    codes: ByteArray,
-    first: int,
-    logs: Logarithms,
-    corrections: Float32Array,
-) -> None:
-    """Keep the logarithms of the odds of a domain's residues, from residue `first` on."""
-    for place in range(codes.size):
-        own = odds[np.int64(codes[place]), quarter]
-        corrections[first + place] = log32(logs.short, own)
-
-
-@jit
-def sum_corrections(corrections: Float32Array, first: int, last: int, sums: Float32Array) -> None:
-    """Add up the corrections of residues, into `sums[0]`."""
-    total = np.float32(0)
-    for place in range(first, last + 1):
-        total += corrections[place]
-    sums[0] = total
 
 
 @inline
@@ -120,48 +65,77 @@ def kahan_sum(numbers: Float32Array) -> np.float32:
 
 
 @jit
+def score_sequences(
+    parses: Parses, found: Envelopes, corrects: bool, table: Float32Array, logs: Logarithms
+) -> None:
+    """Compute the scores of all sequences and of their domains, in bits.
+
+    `corrects` says whether scores are corrected for composition.
+    """
+    end = 0
+    for one in range(len(parses.sequences)):
+        begin = end
+        while end < len(found.places) and found.places[end, fields.SEQUENCE] == one:
+            end += 1
+        own = Envelopes(found.places[begin:end], found.numbers[begin:end])
+        count_domains(parses.sequences[one], own)
+        score_sequence(parses, one, own, corrects, table, logs)
+
+
+@inline
+def count_domains(sequence: Int64Array, own: Envelopes) -> None:
+    """Count the envelopes and domains of a sequence, and the overlaps of sampled ones."""
+    last = 0
+    sequence[fields.ENVELOPES] = len(own.places)
+    for envelope in own.places:
+        sequence[fields.OVERLAPS] += envelope[fields.IS_SAMPLED] and envelope[fields.FIRST] <= last
+        if envelope[fields.IS_DOMAIN]:
+            sequence[fields.DOMAINS] += 1
+            last = envelope[fields.LAST]
+
+
+@inline
 def score_sequence(
-    nats: Float32Array,
-    residues: int,
+    parses: Parses,
+    one: int,
+    own: Envelopes,
     corrects: bool,
-    corrections: Float32Array,
     table: Float32Array,
     logs: Logarithms,
-    envelopes: Int64Array,
-    domains: Float32Array,
-    scores: Float32Array,
 ) -> None:
-    """Compute the scores of a sequence and complete those of its domains.
-
-    `nats` are its score over all paths and the background's. `envelopes`, (n, 2), and `domains`,
-    (n, 5), are of each domain; `corrects` says whether scores are corrected for composition.
-    """
-    forward, null = nats[0], nats[1]
-    zero = np.float32(0)
+    """Compute the scores of a sequence and of its domains."""
+    sequence, scores = parses.sequences[one], parses.scores[one]
+    forward, null, residues = scores[fields.FORWARD], scores[fields.NULL], sequence[fields.RESIDUES]
+    zero, first = np.float32(0), sequence[fields.CORRECTIONS]
+    corrections = parses.corrections[first : first + residues + 1]
     bias = log_sum(kahan_sum(corrections), table, logs) if corrects else zero
-    scores[PLAIN] = bits_of(forward - null)
-    scores[SCORE] = bits_of(forward - (null + bias))
+    scores[fields.PLAIN] = bits_of(forward - null)
+    scores[fields.SCORE] = bits_of(forward - (null + bias))
     ratio = np.float32(residues) / np.float32(residues + 3)
     outside = log64(logs.long, np.float64(ratio))
-    total, bias, inside = zero, zero, 0
-    for one in range(domains.shape[0]):
-        envelope, correction = domains[one, ENVELOPE], domains[one, CORRECTION]
-        if envelope - (correction if corrects else zero) > 0:
-            total += envelope
-            bias += correction
-            inside += envelopes[one, 1] - envelopes[one, 0] + 1
+    total, bias, inside, best, highest = zero, zero, 0, 0, np.float32(-np.inf)
+    for envelope, numbers in zip(own.places, own.numbers):  # noqa: B905
+        if not envelope[fields.IS_DOMAIN]:
+            continue
+        size = envelope[fields.LAST] - envelope[fields.FIRST] + 1
+        if numbers[fields.ENVELOPE] - (numbers[fields.CORRECTION] if corrects else zero) > 0:
+            total += numbers[fields.ENVELOPE]
+            bias += numbers[fields.CORRECTION]
+            inside += size
+        alone = np.float32(np.float64(numbers[fields.ENVELOPE]) + (residues - size) * outside)
+        numbers[fields.BIAS] = (
+            log_sum(numbers[fields.CORRECTION], table, logs) if corrects else zero
+        )
+        numbers[fields.BITS] = bits_of(alone - (null + numbers[fields.BIAS]))
+        if numbers[fields.BITS] > highest:
+            highest, sequence[fields.BEST] = numbers[fields.BITS], best
+        best += 1
     bias = log_sum(bias, table, logs) if corrects else zero
     total = np.float32(np.float64(total) + (residues - inside) * outside)
-    scores[SUM] = bits_of(total - (null + bias))
-    if inside > 0 and scores[SUM] > scores[SCORE]:
-        scores[SCORE] = scores[SUM]
-        scores[PLAIN] = bits_of(total - null)
-    for one in range(domains.shape[0]):
-        size = envelopes[one, 1] - envelopes[one, 0] + 1
-        own = np.float32(np.float64(domains[one, ENVELOPE]) + (residues - size) * outside)
-        bias = log_sum(domains[one, CORRECTION], table, logs) if corrects else zero
-        domains[one, BIAS] = bias
-        domains[one, BITS] = bits_of(own - (null + bias))
+    scores[fields.SUM] = bits_of(total - (null + bias))
+    if inside > 0 and scores[fields.SUM] > scores[fields.SCORE]:
+        scores[fields.SCORE] = scores[fields.SUM]
+        scores[fields.PLAIN] = bits_of(total - null)
 
 
 @jit

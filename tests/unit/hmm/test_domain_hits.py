@@ -8,7 +8,8 @@ from helpers.hmmer_library import hmmer_of, some_profiles
 from helpers.profiles import block_of, repeats, sequences_like
 
 from mummergpu.hmm.domains.definition import DomainFinder
-from mummergpu.hmm.domains.hits import HitWriter, Limits, ProfileDomains, Target
+from mummergpu.hmm.domains.hits import HitWriter, Limits, Target
+from mummergpu.hmm.domains.profile_domains import ProfileDomains
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitRecords
@@ -82,11 +83,13 @@ def test_hits(name):
         )
         found, left = domains.found(block, survivors)
         writer = HitWriter(options, profile, NO_LIMITS)
-        ours = {}
-        for parse in found:
-            target = Target(proteins.name(parse.number).encode(), b"", b"")
-            if writer.is_kept(parse, 1.0):
-                ours[target.name] = writer.record(parse, target)
+        names = [proteins.name(number).encode() for number in found.numbers]
+        records = writer.records(found, (Target(name, b"", b"") for name in names))
+        ours = {
+            name: record
+            for name, record, score in zip(names, records, found.scores, strict=True)
+            if writer.is_kept(score, 1.0)
+        }
         for number in np.flatnonzero(left):
             theirs.pop(proteins.name(number).encode(), None)
         assert ours.keys() == theirs.keys()

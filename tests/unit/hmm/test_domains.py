@@ -6,7 +6,7 @@ from helpers.hmmer_domains import MATCH, SCALE, B, C, E, J, N, domains_of
 from helpers.hmmer_library import some_profiles
 from helpers.profiles import block_of, repeats, sequences_like
 
-from mummergpu.hmm.domains.accuracy import fill_accuracies, trace_alignment
+from mummergpu.hmm.domains.accuracy import Alignment, fill_accuracies, trace_alignment
 from mummergpu.hmm.domains.backward import fill_backward
 from mummergpu.hmm.domains.clustering import find_clusters, find_domains
 from mummergpu.hmm.domains.forward import END, fill_forward
@@ -17,15 +17,21 @@ from mummergpu.hmm.domains.groups import (
     group_of,
     samples_of,
 )
-from mummergpu.hmm.domains.null2 import expected_odds, meanings
+from mummergpu.hmm.domains.null2 import expected_odds
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import odds_of
-from mummergpu.hmm.domains.regions import Occupancy, regions_of
+from mummergpu.hmm.domains.regions import Occupancy, fill_occupancy
 from mummergpu.hmm.domains.sampling import SAMPLES, sample_paths
-from mummergpu.hmm.proteins import CODES
 from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.jit import jit
 
 pytest.importorskip("pyhmmer")
+
+
+@jit
+def occupancy_of(group, forward, backward, rows, quarter, found):
+    return fill_occupancy(group, forward, backward, rows, quarter, found)
+
 
 WIDTHS = [(0, 1), (0, 1, 2, 3)]
 SIZES = 1, 2, 3, 4, 5, 63, 64, 65, 250
@@ -146,14 +152,12 @@ def test_alignments(tmp_path, quarters):
             forward = cells_of(odds, quarters, rows, keeps=True)
             backward, cells = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
             found = Arena().accuracies(odds, quarters, rows)
+            alignment = Alignment(group, forward, backward, cells, found)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, backward, rows)
-                fill_accuracies(odds, group, forward, backward, cells, found, rows)
-                scales = np.float32(1) / np.maximum(group.sizes, 1).astype(np.float32)
-                null2 = np.empty((CODES, len(quarters)), dtype=np.float32)
-                own = found.weights, found.outside, scales
-                expected_odds(quarters, odds, *own, meanings(), null2)
+                fill_accuracies(odds, alignment, rows)
+                expected_odds(odds, alignment, np.empty(len(quarters), dtype=np.float32))
             for quarter, codes in enumerate(sequences):
                 hmmer.configure(codes.size, several=False)
                 scores = hmmer.forward(codes), hmmer.backward(codes)
@@ -163,9 +167,9 @@ def test_alignments(tmp_path, quarters):
                 assert_same(cells.kept[rows, END, quarter], score)
                 ends = np.zeros(4, dtype=np.int64)
                 begin = rows - codes.size
-                assert trace_alignment(odds, cells, found, quarter, begin, ends)
+                assert trace_alignment(odds, alignment, quarter, begin, ends)
                 assert ends.tolist() == theirs_of_trace(*trace)
-                assert_same(null2[:, quarter], hmmer.null2())
+                assert_same(found.null2[:, quarter], hmmer.null2())
                 compared += 1
     assert compared > 100
 
@@ -188,9 +192,8 @@ def test_occupancy(tmp_path, quarters):
                     continue
                 hmmer.backward(codes, parser=True)
                 found = Occupancy(*np.empty((3, codes.size + 1), dtype=np.float32))
-                regions = np.empty((codes.size, 3), dtype=np.int64)
                 with flushed_floats():
-                    regions_of(group, forward, backward, rows, quarter, found, regions)
+                    occupancy_of(group, forward, backward, rows, quarter, found)
                 for ours, theirs in zip(found, hmmer.occupancy(codes.size), strict=True):
                     assert_same(ours, theirs)
 

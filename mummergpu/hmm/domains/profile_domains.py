@@ -1,0 +1,114 @@
+"""Compares sequences that passed the filters to the end, as HMMER's pipeline does."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from mummergpu.hmm.domains import fields
+from mummergpu.hmm.domains.definition import DomainFinder
+from mummergpu.hmm.domains.hits import FoundDomains, exponential_tails
+from mummergpu.hmm.domains.logarithms import logarithms
+from mummergpu.hmm.domains.odds import Odds, odds_of
+from mummergpu.hmm.domains.scores import score_backgrounds
+from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, ProteinBlock
+from mummergpu.hmm.tables import BACKGROUND, LN2
+from mummergpu.runtime.arrays import BoolArray, Float32Array, Int64Array
+
+LONGEST: Final = 100_000
+"""HMMER compares no longer sequences."""
+
+
+class ProfileDomains:
+    """A profile whose domains are looked for; threads share it. `odds` are the profile's."""
+
+    def __init__(
+        self, profile_filter: ProfileFilter, finder: DomainFinder, odds: Odds | None = None
+    ) -> None:
+        self._filter = profile_filter
+        self._finder = finder
+        self._is_corrected = profile_filter.thresholds.bias_filter
+        self._composition = profile_filter.profile.composition
+        self.odds = odds or odds_of(profile_filter.profile)
+
+    def backgrounds(self, block: ProteinBlock, sequences: Int64Array) -> Float32Array:
+        """Return the scores of sequences without the profile: plain, and corrected for it."""
+        scores = np.empty((sequences.size, 2), dtype=np.float32)
+        odds, steps = np.ones((CODES, 2), dtype=np.float32), np.zeros(2, dtype=np.float32)
+        if self._is_corrected and self._composition is not None:
+            odds[:, 1] = composition_odds(self._composition)
+            length = np.float32(self._filter.profile.nodes / 8.0)
+            steps[0] = np.float32(1) / (length + np.float32(1))
+            steps[1] = length / (length + np.float32(1))
+        score_backgrounds(
+            block.codes,
+            block.offsets,
+            sequences,
+            odds,
+            steps,
+            self._is_corrected,
+            logarithms(),
+            scores,
+        )
+        return scores
+
+    def found(self, block: ProteinBlock, sequences: Int64Array) -> tuple[FoundDomains, BoolArray]:
+        """Return the sequences that have domains, scored, in their order.
+
+        The second result tells which ones HMMER itself must compare: those whose numbers float32
+        cannot hold, and those of which the filters here cannot tell whether HMMER's let them pass.
+        """
+        others = np.zeros(sequences.size, dtype=np.bool_)
+        if self._is_corrected and self._composition is None:
+            others[:] = True
+        sizes = np.diff(block.offsets)[sequences]
+        others |= (sizes == 0) | (sizes > LONGEST)
+        own = np.flatnonzero(~others)
+        backgrounds = self.backgrounds(block, sequences[own])
+        if own.size:
+            passes, unknown = self._decide(block, sequences[own], backgrounds)
+            others[own[unknown]] = True
+            own, backgrounds = own[passes & ~unknown], backgrounds[passes & ~unknown]
+        parses = self._finder.parse(self.odds, block, sequences[own])
+        parses.scores[:, fields.NULL] = backgrounds[:, 0]
+        goes_on = self._pass_forward(parses.scores[:, fields.FORWARD], backgrounds[:, 1])
+        regions = parses.regions[goes_on[parses.regions[:, fields.SEQUENCE]]]
+        parses = parses._replace(regions=regions)
+        envelopes = self._finder.define(self.odds, parses)
+        self._finder.score(parses, envelopes)
+        is_unusual = parses.sequences[:, fields.IS_UNUSUAL] != 0
+        others[own[is_unusual]] = True
+        kept = np.flatnonzero(~is_unusual & (parses.sequences[:, fields.DOMAINS] > 0))
+        return FoundDomains(sequences[own[kept]], kept, parses, envelopes), others
+
+    def _pass_forward(self, scores: Float32Array, backgrounds: Float32Array) -> BoolArray:
+        limit, statistics = self._filter.thresholds.F3, self._filter.profile.statistics
+        bits = ((scores - backgrounds).astype(np.float64) / LN2).astype(np.float32)
+        chances = exponential_tails(bits.astype(np.float64), statistics).tolist()
+        return np.array([not math.exp(one) > limit for one in chances], dtype=np.bool_)
+
+    def _decide(
+        self, block: ProteinBlock, sequences: Int64Array, backgrounds: Float32Array
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return `ProfileFilter.decide` for some sequences of a block."""
+        parts = [block.codes[block.offsets[n] : block.offsets[n + 1]] for n in sequences.tolist()]
+        offsets = np.cumsum([0, *(one.size for one in parts)], dtype=np.int64)
+        codes = np.concatenate([np.zeros(0, dtype=np.uint8), *parts])
+        exact = backgrounds[:, 1].astype(np.float64)
+        return self._filter.decide(ProteinBlock(codes, offsets), exact)
+
+
+def composition_odds(composition: Float32Array) -> Float32Array:
+    """Return the odds of each code in a composition, as HMMER rounds them."""
+    odds = np.ones(CODES, dtype=np.float32)
+    odds[:RESIDUES] = composition / BACKGROUND
+    for letter, meant in DEGENERATE.items():
+        total, other = np.float32(0), np.float32(0)
+        for code in map(SYMBOLS.index, meant):
+            total += composition[code]
+            other += BACKGROUND[code]
+        odds[SYMBOLS.index(letter)] = total / other
+    return odds
