@@ -22,6 +22,9 @@ SAMPLES: Final = 200
 _WORD: Final = 0xFFFFFFFF
 _MATCH, _DELETION, _INSERTION, _ENTER = range(4)
 
+_CLOSE: Final = 1e-12
+"""More than roundings of numbers up to 1 add up to in float64."""
+
 FULL, IMPOSSIBLE = -1, -2
 """The results where the memory for segments is too small, and where a path cannot go on."""
 
@@ -75,7 +78,9 @@ def choose(samples: Samples, count: int) -> int:
     drawn, reached = roll(samples), 0.0
     for one in range(count):
         reached += np.float64(paths[one])
-        if drawn < reached / norm:
+        # HMMER compares with a quotient, which takes longer: it matters only close to it.
+        difference = reached - drawn * norm
+        if difference > _CLOSE or (difference > -_CLOSE and drawn < reached / norm):
             return one
     return count - 1
 
@@ -131,21 +136,25 @@ def goes_on_outside(
 
 @inline
 def before_match(
-    odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
+    odds: Odds, cells: Cells, lane: int, row: int, register: int, samples: Samples
 ) -> int:
-    """Choose the state of a row from which a path comes to a node's match."""
-    lanes, paths = NODES * len(cells.quarters), samples.paths
-    at, into = node % odds.registers * STEPS, node // odds.registers
-    paths[0] = cells.kept[row, ENTER, quarter] * odds.steps[at, into]
+    """Choose the state of a row from which a path comes to the match of a node.
+
+    `lane` is the node's among those of all quarters.
+    """
+    lanes, paths, steps = NODES * len(cells.quarters), samples.paths, odds.steps
+    at, into = register * STEPS, lane % NODES
+    paths[0] = cells.kept[row, ENTER, lane // NODES] * steps[at, into]
     for one in range(1, 4):
         paths[one] = 0
-    if node:
-        register, lane = (node - 1) % odds.registers, (node - 1) // odds.registers
-        own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
-        paths[1] = cells.emitting[own] * odds.steps[at + 1, into]
-        paths[2] = cells.emitting[own + lanes] * odds.steps[at + 2, into]
-        own = cells.strides[1] * row + register * lanes + quarter * NODES + lane
-        paths[3] = cells.deletions[own] * odds.steps[at + 3, into]
+    if register or into:
+        # The node before is in the register before, or the last one of the lane before.
+        before, own = (register - 1, lane) if register else (odds.registers - 1, lane - 1)
+        own += before * lanes
+        emitting = cells.strides[0] * row + own + before * lanes
+        paths[1] = cells.emitting[emitting] * steps[at + 1, into]
+        paths[2] = cells.emitting[emitting + lanes] * steps[at + 2, into]
+        paths[3] = cells.deletions[cells.strides[1] * row + own] * steps[at + 3, into]
     chosen = choose(samples, 4)
     if chosen == 0:
         return _ENTER
@@ -154,28 +163,26 @@ def before_match(
 
 @inline
 def before_deletion(
-    odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
+    odds: Odds, cells: Cells, lane: int, row: int, register: int, samples: Samples
 ) -> int:
     """Choose the state of a node from which a path comes to the next one's deletion."""
-    lanes, paths = NODES * len(cells.quarters), samples.paths
-    register, lane = node % odds.registers, node // odds.registers
-    own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
-    paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 4, lane]
-    own = cells.strides[1] * row + register * lanes + quarter * NODES + lane
-    paths[1] = cells.deletions[own] * odds.steps[odds.registers * STEPS + register, lane]
+    lanes, paths, into = NODES * len(cells.quarters), samples.paths, lane % NODES
+    own = cells.strides[0] * row + 2 * register * lanes + lane
+    paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 4, into]
+    own = cells.strides[1] * row + register * lanes + lane
+    paths[1] = cells.deletions[own] * odds.steps[odds.registers * STEPS + register, into]
     return _MATCH if choose(samples, 2) == 0 else _DELETION
 
 
 @inline
 def before_insertion(
-    odds: Odds, cells: Cells, quarter: int, row: int, node: int, samples: Samples
+    odds: Odds, cells: Cells, lane: int, row: int, register: int, samples: Samples
 ) -> int:
     """Choose the state of a row from which a path comes to a node's insertion."""
-    lanes, paths = NODES * len(cells.quarters), samples.paths
-    register, lane = node % odds.registers, node // odds.registers
-    own = cells.strides[0] * row + 2 * register * lanes + quarter * NODES + lane
-    paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 5, lane]
-    paths[1] = cells.emitting[own + lanes] * odds.steps[register * STEPS + 6, lane]
+    lanes, paths, into = NODES * len(cells.quarters), samples.paths, lane % NODES
+    own = cells.strides[0] * row + 2 * register * lanes + lane
+    paths[0] = cells.emitting[own] * odds.steps[register * STEPS + 5, into]
+    paths[1] = cells.emitting[own + lanes] * odds.steps[register * STEPS + 6, into]
     return _MATCH if choose(samples, 2) == 0 else _INSERTION
 
 
@@ -185,7 +192,8 @@ def sample_domain(
 ) -> int:
     """Draw the path of a domain from its end to its begin; return the row before it.
 
-    Its segment is number `count`, and `counts` are where its residues are.
+    Its segment is number `count`, and `counts` are where its residues are. Nodes are followed by
+    their register and lane, as to divide takes longer than all else here.
     """
     segment = samples.segments[count]
     segment[0] = segment[2] = 0
@@ -193,26 +201,30 @@ def sample_domain(
     state = _MATCH
     if node < 0:
         node, state = -1 - node, _DELETION
+    lane, register = node // odds.registers, node % odds.registers
+    first = quarter * NODES
     while state != _ENTER:
-        if state == _DELETION:
-            if node == 0:
+        if state == _MATCH or state == _INSERTION:
+            if row == begin:
                 return IMPOSSIBLE
-            node -= 1
-            state = before_deletion(odds, cells, quarter, row, node, samples)
+            samples.counts[register, lane] += np.float32(1)
+            segment[0] += 1
+            row -= 1
+        if state == _INSERTION:
+            state = before_insertion(odds, cells, first + lane, row, register, samples)
             continue
-        if row == begin:
-            return IMPOSSIBLE
-        samples.counts[node % odds.registers, node // odds.registers] += np.float32(1)
-        segment[0] += 1
-        row -= 1
         if state == _MATCH:
+            node = lane * odds.registers + register + 1
             if segment[2] == 0:
-                segment[2], segment[4] = row - begin + 1, node + 1
-            segment[1], segment[3] = row - begin + 1, node + 1
-            state = before_match(odds, cells, quarter, row, node, samples)
-            node -= 1
-        else:
-            state = before_insertion(odds, cells, quarter, row, node, samples)
+                segment[2], segment[4] = row - begin + 1, node
+            segment[1], segment[3] = row - begin + 1, node
+            state = before_match(odds, cells, first + lane, row, register, samples)
+            register, lane = (register - 1, lane) if register else (odds.registers - 1, lane - 1)
+            continue
+        register, lane = (register - 1, lane) if register else (odds.registers - 1, lane - 1)
+        if lane < 0:
+            return IMPOSSIBLE
+        state = before_deletion(odds, cells, first + lane, row, register, samples)
     return row
 
 
