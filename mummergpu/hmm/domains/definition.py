@@ -40,8 +40,9 @@ from mummergpu.runtime.jit import flattened
 _SEGMENTS: Final = 4000
 _FEW: Final = 2
 
-_LARGE: Final = 1 << 20
-"""The registers from which on fewer pieces are computed side by side: 128 MB for each four."""
+_LARGE: Final = 1 << 17
+"""The registers from which on fewer pieces are computed side by side: four take 24 MB, and of more
+the memory sets the pace."""
 
 
 def _in_groups(pieces: Int64Array, registers: int = 0) -> Iterator[Int64Array]:
@@ -116,6 +117,7 @@ class DomainFinder:
         whole = parses.sequences[pieces[:, fields.SEQUENCE]]
         sizes = pieces[:, fields.LAST] - pieces[:, fields.FIRST] + 1
         begins = whole[:, fields.BEGIN] + pieces[:, fields.FIRST] - 1
+        self._arena.begin()
         group = group_of(quarters, parses.codes, begins, sizes, whole[:, fields.RESIDUES], several)
         return quarters, group, int(sizes.max())
 
@@ -123,8 +125,7 @@ class DomainFinder:
         """Find the regions of whole sequences."""
         quarters, group, rows = self._group(parses, pieces, several=True)
         forward, backward = (
-            flattened(self._arena.cells(name, odds, quarters, rows, keeps=False))
-            for name in ("forward", "backward")
+            flattened(self._arena.cells(odds, quarters, rows, keeps=False)) for _ in range(2)
         )
         group = flattened(group)
         fill_forward(odds, group, forward, rows)
@@ -138,7 +139,7 @@ class DomainFinder:
     def _sample_group(self, odds: Odds, parses: Parses, pieces: Int64Array) -> Iterator[Int64Array]:
         """Yield the envelopes of regions, divided by what sampled paths have in common."""
         quarters, group, rows = self._group(parses, pieces, several=True)
-        cells = self._arena.cells("forward", odds, quarters, rows, keeps=True, keeps_deletions=True)
+        cells = self._arena.cells(odds, quarters, rows, keeps=True, keeps_deletions=True)
         group, cells = flattened(group), flattened(cells)
         fill_forward(odds, group, cells, rows)
         for quarter, piece in enumerate(pieces):
@@ -166,10 +167,9 @@ class DomainFinder:
         quarters, group, rows = self._group(parses, found.places[own], several=False)
         arena = self._arena
         group = flattened(group)
-        forward = flattened(arena.cells("forward", odds, quarters, rows, keeps=True))
+        forward = flattened(arena.cells(odds, quarters, rows, keeps=True))
         backward, cells = (
-            flattened(arena.cells(name, odds, quarters, rows, keeps=False))
-            for name in ("backward", "cells")
+            flattened(arena.cells(odds, quarters, rows, keeps=False)) for _ in range(2)
         )
         accuracies = arena.accuracies(odds, quarters, rows)
         alignment = flattened(Alignment(group, forward, backward, cells, accuracies))

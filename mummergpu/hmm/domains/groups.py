@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Final
 
 import numpy as np
@@ -19,8 +20,8 @@ from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 _LINE: Final = 16
 """The floats of a cache line."""
 
-_KEPT_FLOATS: Final = 1 << 24
-"""Larger memory is given back at once."""
+_KEPT_FLOATS: Final = 1 << 23
+"""The most memory of a thread that it keeps, 32 MB: groups that need more get new pages."""
 
 
 def group_of(
@@ -45,76 +46,63 @@ def group_of(
 
 
 class Arena:
-    """Memory of a thread that its comparisons take one after another: new memory costs time."""
+    """Memory of a thread that its groups take one after another: new memory costs time."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Float32Array] = {}
+        self._memory = mapped_floats(1)
+        self._used = self._needed = 0
 
-    def floats(self, name: str, count: int) -> Float32Array:
-        """Return memory for floats; what had this name before is overwritten."""
-        if count > _KEPT_FLOATS:
-            return aligned_floats(count)
-        memory = self._kept.get(name)
-        if memory is None or memory.size < count:
-            memory = self._kept[name] = aligned_floats(count + count // 4)
-        return memory[:count]
+    def begin(self) -> None:
+        """Begin a group: the memory of the last one is overwritten from here on."""
+        needed = min(self._needed, _KEPT_FLOATS)
+        if self._memory.size < needed:
+            self._memory = mapped_floats(needed)
+        self._used = 0
 
-    def bytes_of(self, name: str, rows: int, odds: Odds, quarters: tuple[int, ...]) -> ByteArray:
-        """Return memory for a byte of each cell."""
-        shape = rows + 1, odds.registers, len(quarters) * NODES
-        size = shape[0] * shape[1] * shape[2]
-        return self.floats(name, size // 4).view(np.uint8).reshape(shape)
+    def floats(self, count: int) -> Float32Array:
+        """Return memory for floats."""
+        begin = self._used
+        self._used += -(-count // _LINE) * _LINE
+        self._needed = max(self._needed, self._used)
+        if self._used <= self._memory.size:
+            return self._memory[begin : begin + count]
+        return mapped_floats(count)
 
     def cells(
         self,
-        name: str,
         odds: Odds,
         quarters: tuple[int, ...],
         rows: int,
         keeps: bool,
         keeps_deletions: bool = False,
     ) -> Cells:
-        """Return `cells_of` in memory of a name."""
-        return cells_of(odds, quarters, rows, keeps, keeps_deletions, self, name)
+        """Return memory for a group of so many residues, for the cells of one row or of all."""
+        width = odds.registers * len(quarters) * NODES
+        return Cells(
+            quarters,
+            self.floats((rows * keeps + 1) * 2 * width),
+            self.floats((rows * keeps_deletions + 1) * width),
+            (2 * width * keeps, width * keeps_deletions),
+            np.empty((rows + 1, STATES, len(quarters)), dtype=np.float32),
+            np.zeros(len(quarters), dtype=np.int64),
+        )
 
     def accuracies(self, odds: Odds, quarters: tuple[int, ...], rows: int) -> Accuracies:
         """Return memory for the alignments of a group of so many residues."""
-        size = 2 * odds.registers * len(quarters) * NODES
-        shape = odds.registers, 2, len(quarters) * NODES
+        count, lanes = len(quarters), len(quarters) * NODES
+        shape = rows + 1, odds.registers, lanes
+        choices = self.floats(shape[0] * shape[1] * lanes // 4).view(np.uint8)
         return Accuracies(
-            self.bytes_of("choices", rows, odds, quarters),
-            self.floats("weights", size).reshape(shape),
-            np.zeros((3, len(quarters)), dtype=np.float32),
-            np.zeros((2, shape[2]), dtype=np.float32),
-            np.zeros((2, shape[2]), dtype=np.int32),
-            np.zeros(len(quarters), dtype=np.int64),
-            np.zeros(len(quarters), dtype=np.float32),
-            np.zeros((CODES, len(quarters)), dtype=np.float32),
+            choices.reshape(shape),
+            self.floats(2 * odds.registers * lanes).reshape(odds.registers, 2, lanes),
+            np.zeros((3, count), dtype=np.float32),
+            np.zeros((2, lanes), dtype=np.float32),
+            np.zeros((2, lanes), dtype=np.int32),
+            np.zeros(count, dtype=np.int64),
+            np.zeros(count, dtype=np.float32),
+            np.zeros((CODES, count), dtype=np.float32),
             meanings(),
         )
-
-
-def cells_of(
-    odds: Odds,
-    quarters: tuple[int, ...],
-    rows: int,
-    keeps: bool,
-    keeps_deletions: bool = False,
-    arena: Arena | None = None,
-    name: str = "cells",
-) -> Cells:
-    """Return memory for a group of so many residues, for the cells of one row or of all."""
-    arena = arena or Arena()
-    lanes = len(quarters) * NODES
-    width = odds.registers * lanes
-    return Cells(
-        quarters,
-        arena.floats(f"{name} emitting", (rows * keeps + 1) * 2 * width),
-        arena.floats(f"{name} deletions", (rows * keeps_deletions + 1) * width),
-        (2 * width * keeps, width * keeps_deletions),
-        np.empty((rows + 1, STATES, len(quarters)), dtype=np.float32),
-        np.zeros(len(quarters), dtype=np.int64),
-    )
 
 
 def samples_of(odds: Odds, residues: int, segments: int, seed: int) -> Samples:
@@ -143,8 +131,7 @@ def clusters_of(segments: int, places: int) -> Clusters:
     )
 
 
-def aligned_floats(count: int) -> Float32Array:
-    """Return memory for floats in which no register lies across two cache lines."""
-    memory = np.empty(count + _LINE - 1, dtype=np.float32)
-    skipped = -memory.ctypes.data // memory.itemsize % _LINE
-    return memory[skipped : skipped + count]
+def mapped_floats(count: int) -> Float32Array:
+    """Return memory for floats in pages of its own, which go back to the system at once."""
+    memory = mmap(-1, 4 * count)
+    return np.frombuffer(memory, dtype=np.float32)

@@ -12,7 +12,6 @@ from mummergpu.hmm.domains.clustering import find_clusters, find_domains
 from mummergpu.hmm.domains.forward import END, fill_forward
 from mummergpu.hmm.domains.groups import (
     Arena,
-    cells_of,
     clusters_of,
     group_of,
     samples_of,
@@ -85,7 +84,7 @@ def test_forward(tmp_path, several, quarters):
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
             full = rows * profile.nodes < 1e5
-            cells = cells_of(odds, quarters, rows, full, full)
+            cells = Arena().cells(odds, quarters, rows, full, full)
             with flushed_floats():
                 fill_forward(odds, group_for(quarters, sequences, several), cells, rows)
             for quarter, codes in enumerate(sequences):
@@ -111,8 +110,8 @@ def test_backward(tmp_path, several, quarters):
             rows = max(one.size for one in sequences)
             full = rows * profile.nodes < 1e5
             group = group_for(quarters, sequences, several)
-            forward = cells_of(odds, quarters, rows, full)
-            cells = cells_of(odds, quarters, rows, False)
+            forward = Arena().cells(odds, quarters, rows, full)
+            cells = Arena().cells(odds, quarters, rows, False)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, cells, rows)
@@ -149,8 +148,8 @@ def test_alignments(tmp_path, quarters):
             if rows * profile.nodes > 1e5:
                 continue
             group = group_for(quarters, sequences, several=False)
-            forward = cells_of(odds, quarters, rows, keeps=True)
-            backward, cells = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
+            forward = Arena().cells(odds, quarters, rows, keeps=True)
+            backward, cells = (Arena().cells(odds, quarters, rows, keeps=False) for _ in range(2))
             found = Arena().accuracies(odds, quarters, rows)
             alignment = Alignment(group, forward, backward, cells, found)
             with flushed_floats():
@@ -181,7 +180,7 @@ def test_occupancy(tmp_path, quarters):
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
             group = group_for(quarters, sequences)
-            forward, backward = (cells_of(odds, quarters, rows, keeps=False) for _ in range(2))
+            forward, backward = (Arena().cells(odds, quarters, rows, keeps=False) for _ in range(2))
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, backward, rows)
@@ -206,7 +205,7 @@ def test_sampled_paths_and_their_domains(tmp_path, quarters):
         sequences = repeats(profile, len(quarters))
         rows = max(one.size for one in sequences)
         group = group_for(quarters, sequences)
-        forward = cells_of(odds, quarters, rows, True, True)
+        forward = Arena().cells(odds, quarters, rows, True, True)
         with flushed_floats():
             fill_forward(odds, group, forward, rows)
         for quarter, codes in enumerate(sequences):
