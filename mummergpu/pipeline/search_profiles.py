@@ -218,13 +218,16 @@ class ProfileSearch(ProfileJob):
     ) -> HitParts:
         found = HitParts.of_profiles(len(filters))
         targets = 0
+        # Threads would wait for a long profile that comes last.
+        longest_first = sorted(range(len(filters)), key=lambda one: -filters[one].profile.nodes)
+        places = {number: place for place, number in enumerate(longest_first, 1)}
 
         def tasks() -> Generator[_Task]:
             nonlocal targets
             with closing(self.filtered(before == 0, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
                     targets += proteins.records.count
-                    for number in range(len(filters)):
+                    for number in longest_first:
                         if passed is None:
                             yield _Task(proteins, number)
                         elif passed[number].size:
@@ -234,8 +237,8 @@ class ProfileSearch(ProfileJob):
         ahead = tasks()
         with closing(ahead), closing(self._found(filters, ahead)) as results:
             for proteins, number, hits in results:
-                done = before + number + 1, before + len(filters), proteins.end
-                self.tell(Phase.PROFILES, done, proteins, (number + 1) / len(filters))
+                done = before + places[number], before + len(filters), proteins.end
+                self.tell(Phase.PROFILES, done, proteins, places[number] / len(filters))
                 found.add(number, hits)
         return found._replace(targets=targets)
 

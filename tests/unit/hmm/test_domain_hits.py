@@ -9,7 +9,7 @@ from helpers.profiles import block_of, repeats, sequences_like
 
 from mummergpu.hmm.domains.definition import DomainFinder
 from mummergpu.hmm.domains.hits import HitWriter, Limits, Target
-from mummergpu.hmm.domains.profile_domains import ProfileDomains
+from mummergpu.hmm.domains.profile_domains import LONGEST, ProfileDomains
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitRecords
@@ -64,42 +64,59 @@ OPTIONS = {
 }
 
 
+def compared_hits(options, profile, sequences):
+    """Compare the hits of sequences with HMMER's; return their number, and of those left to it."""
+    proteins = proteins_of([one for one in sequences if one.size])
+    block = ProteinBlock(proteins.codes, proteins.offsets)
+    survivors = np.arange(proteins.count)
+    hits, _ = Finisher(options, profile.hmm.alphabet, 1.0).search(profile, proteins, survivors)
+    theirs = {}
+    for record in HitRecords.of_hits(hits, False).records():
+        theirs[record[HEAD : record.index(ENDS_OF_NAME, HEAD)]] = record
+    domains = ProfileDomains(
+        ProfileFilter(profile, options.thresholds), DomainFinder(options.seed, options.null2)
+    )
+    found, left = domains.found(block, survivors)
+    writer = HitWriter(options, profile, NO_LIMITS)
+    names = [proteins.name(number).encode() for number in found.numbers]
+    records = writer.records(found, (Target(name, b"", b"") for name in names))
+    ours = {
+        name: record
+        for name, record, score in zip(names, records, found.scores, strict=True)
+        if writer.is_kept(score, 1.0)
+    }
+    for number in np.flatnonzero(left):
+        theirs.pop(proteins.name(number).encode(), None)
+    assert ours.keys() == theirs.keys()
+    for one, record in ours.items():
+        assert comparable(record) == comparable(theirs[one])
+    return len(ours), int(left.sum())
+
+
 @pytest.mark.parametrize("name", OPTIONS)
 def test_hits(name):
     options = OPTIONS[name]
     compared = others = 0
-    for profile in some_profiles((1, 2, 3, 5, 63, 64, 65, 600)):
+    for profile in some_profiles((1, 2, 3, 4, 5, 63, 64, 65, 600)):
         count = 8 if profile.nodes > 300 else 30
         sequences = repeats(profile, count, profile.nodes) + sequences_like(profile, count)
-        proteins = proteins_of([one for one in sequences if one.size])
-        block = ProteinBlock(proteins.codes, proteins.offsets)
-        survivors = np.arange(proteins.count)
-        hits, _ = Finisher(options, profile.hmm.alphabet, 1.0).search(profile, proteins, survivors)
-        theirs = {}
-        for record in HitRecords.of_hits(hits, False).records():
-            theirs[record[HEAD : record.index(ENDS_OF_NAME, HEAD)]] = record
-        domains = ProfileDomains(
-            ProfileFilter(profile, options.thresholds), DomainFinder(options.seed, options.null2)
-        )
-        found, left = domains.found(block, survivors)
-        writer = HitWriter(options, profile, NO_LIMITS)
-        names = [proteins.name(number).encode() for number in found.numbers]
-        records = writer.records(found, (Target(name, b"", b"") for name in names))
-        ours = {
-            name: record
-            for name, record, score in zip(names, records, found.scores, strict=True)
-            if writer.is_kept(score, 1.0)
-        }
-        for number in np.flatnonzero(left):
-            theirs.pop(proteins.name(number).encode(), None)
-        assert ours.keys() == theirs.keys()
-        for one, record in ours.items():
-            assert comparable(record) == comparable(theirs[one])
-        compared += len(ours)
+        hits, left = compared_hits(options, profile, sequences)
+        compared += hits
         without = options.thresholds.bias_filter and profile.composition is None
-        others += 0 if without else int(left.sum())
+        others += 0 if without else left
     assert compared > 200
     assert others < compared / 20
+
+
+def test_hits_of_long_profiles_and_in_long_sequences():
+    *_, short, long = some_profiles((64, 2405))
+    assert compared_hits(FinishingOptions(), long, repeats(long, 2))[0] == 2
+    random = np.random.default_rng(3)
+    noise = random.integers(0, 20, LONGEST).astype(np.uint8)
+    for number, copy in enumerate(repeats(short, 8)):
+        noise[number * 12_000 :][: copy.size] = copy
+    sequences = [noise, noise[: LONGEST - 1], noise[:1]]
+    assert compared_hits(FinishingOptions(), short, sequences) == (2, 0)
 
 
 def test_the_background_of_sequences(tmp_path):
