@@ -20,6 +20,7 @@ from mummergpu.cli.option_types import (
     Params,
     SectionedCommand,
     Sections,
+    Session,
     choice,
     file_option,
     files,
@@ -34,6 +35,7 @@ from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
+    from mummergpu.hmm.report_options import ReportOptions
     from mummergpu.pipeline.profile_options import ProfileSearchOptions
 
 _TABLES: Final = {
@@ -43,6 +45,7 @@ _TABLES: Final = {
     ),
     "domtblout": file_option("--domtblout domtblout", "Write a table of domains to FILE."),
     "pfamtblout": file_option("--pfamtblout pfamtblout", "Write a table in Pfam format to FILE."),
+    "tsv": file_option("--tsv tsv", "Write the table of domains to FILE, with tabs and headings."),
     "parquet": file_option("--parquet parquet", "Write the domains to FILE, as Parquet."),
     "alignment": file_option(
         "-A alignment",
@@ -55,7 +58,8 @@ _RULES: Final = "input.blocks.protein_rules:ProteinRules"
 _SHORTEST_ROW: Final = 120
 """HMMER's minimum for --textw."""
 
-_NO_TEXT: Final = "No effect: there is no text with alignments."
+_WORDS: Final = f"{__name__}.words"
+"""Where the context of a command keeps the words of its options, as they are written."""
 
 
 def _number(name: str, text: str) -> click.Option:
@@ -66,13 +70,22 @@ def _number(name: str, text: str) -> click.Option:
 class HmmerCommand(SectionedCommand):
     """A command with HMMER's option syntax: long options may be abbreviated, and are given once."""
 
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help after HMMER's first lines, in which scripts look for a version."""
+        from mummergpu.hmm.report_options import banner
+
+        assert self.name is not None
+        formatter.write(banner(self.name))
+        super().format_help(ctx, formatter)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line, with abbreviated options completed."""
         names = [name for one in self.get_params(ctx) for name in one.opts if name[:2] == "--"]
         end = args.index("--") if "--" in args else len(args)
         args = [*(_written_out(word, names, ctx) for word in args[:end]), *args[end:]]
         if not ctx.resilient_parsing:
-            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            words, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            ctx.meta[_WORDS] = {one.opts[0]: str(words[one.name]) for one in order if one.name}
             for one in order:
                 if isinstance(one, click.Option) and order.count(one) > 1:
                     raise click.UsageError(f"{one.opts[0]} is given twice", ctx)
@@ -132,15 +145,16 @@ def _sections(scans: bool) -> Sections:
         "Output": [
             file_option(
                 "-o text",
-                "Write the table of targets to FILE, as there is no text with alignments.",
+                "Write HMMER's report to FILE, for people: targets, domains, alignments, counts.",
             ),
             *tables,
-            flag("--acc acc", "No effect: tables have names and accessions."),
-            flag("--noali noali", _NO_TEXT),
+            flag("--acc acc", "In the report, prefer accessions to names."),
+            flag("--noali noali", "Leave the alignments out of the report, which is faster."),
             flag(
-                "--notextw notextw", _NO_TEXT if scans else "Do not wrap the rows of the alignment."
+                "--notextw notextw",
+                f"Do not wrap the lines of the report{'' if scans else ' and of the alignment'}.",
             ),
-            integer("--textw", _NO_TEXT),
+            integer("--textw", "Width of the lines of the report, 120 or more.  [default: 120]"),
         ],
         "Reporting thresholds": [
             _number("E", f"Report {targets} with an E-value <= X.  [default: 10]"),
@@ -252,8 +266,13 @@ def _run(params: dict[str, Any], scans: bool) -> None:
             raise click.UsageError(f"--textw: {width} is less than {_SHORTEST_ROW}")
     outputs = [(kind, params[kind]) for kind in _TABLES if params.get(kind) is not None]
     named = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
-    if (text := params["text"]) is not None:
-        outputs, named = [*outputs, ("tblout", text)], {**named, "-o": text}
+    text, session = params["text"], click.get_current_context().find_object(Session)
+    if text is None and session is not None and session.is_link:
+        text = STANDARD_OUTPUT
+    if text is not None:
+        named["-o"] = text
+        # Many scripts ask for the report only to throw it away.
+        outputs += [("text", text)] if os.path.realpath(text) != os.devnull else []
     elif not outputs:
         outputs, named = [("tblout", STANDARD_OUTPUT)], {"--tblout": STANDARD_OUTPUT}
 
@@ -263,10 +282,22 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     run = CommandRun({**params, "backend": backend}, inputs, named)
     options = _search_options(params, scans, outputs, run.command)
     job = run.job("pipeline.search_profiles:run", "cluster.search_profiles:run")
-    with run.reported("hmmscan" if scans else "hmmsearch") as (context, messages):
-        if text is not None and text != os.devnull:
-            messages.warn(f"there is no text with alignments: {text} gets the table of targets")
+    with run.reported("hmmscan" if scans else "hmmsearch") as (context, _):
         job(options, context)
+
+
+def _report_options(params: Params, scans: bool) -> ReportOptions:
+    from mummergpu.hmm.report_options import USUAL_WIDTH, ReportOptions, heading
+
+    words = click.get_current_context().meta[_WORDS]
+    files = " ".join(params["profiles"]), params["sequences"]
+    return ReportOptions(
+        width=0 if params["notextw"] else params["textw"] or USUAL_WIDTH,
+        shows_alignments=not params["noali"],
+        prefers_accessions=params["acc"],
+        head=heading("hmmscan" if scans else "hmmsearch", *files, words),
+        alignment_file=params.get("alignment") or "",
+    )
 
 
 def _search_options(
@@ -292,5 +323,5 @@ def _search_options(
         params["threads"],
         command,
         device_options(params),
-        wraps_alignments=not params["notextw"],
+        report=_report_options(params, scans),
     )

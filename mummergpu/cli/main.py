@@ -21,8 +21,8 @@ from mummergpu.cli.main_group import MAIN_VERB, MainGroup, Verbs
 from mummergpu.cli.option_types import HELP_OPTIONS, Session
 from mummergpu.errors import MummergpuError, OutputError
 
-NUCMER: Final = "nucmer"
-"""A link to this program with this name runs `nucmer-shim`."""
+LINKS: Final = {"nucmer": "nucmer-shim", "hmmsearch": "hmmsearch", "hmmscan": "hmmscan"}
+"""The commands that links to this program run, by the names of the links."""
 
 EXIT_USAGE: Final = 2
 QUIET_COLLECTOR: Final = 200_000
@@ -103,10 +103,11 @@ def _occupy_closed_descriptors() -> None:
         sys.stderr = open(2, "w", closefd=False)
 
 
-def _own_words() -> list[str]:
-    """Return the arguments of this process, after ``nucmer-shim`` if its link is named nucmer."""
-    is_nucmer = os.path.basename(sys.argv[0]) == NUCMER
-    return [*(["nucmer-shim"] if is_nucmer else []), *sys.argv[1:]]
+def _own_session() -> Session:
+    """Return the arguments of this process, after the command of its link if it is one."""
+    name = os.path.basename(sys.argv[0])
+    words = [LINKS[name], *sys.argv[1:]] if name in LINKS else sys.argv[1:]
+    return Session(words, is_link=name in LINKS)
 
 
 def _flush_standard_output() -> None:
@@ -144,7 +145,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     # Start-up makes many objects and little garbage; collecting it would take a tenth of a second.
     gc.set_threshold(QUIET_COLLECTOR)
     _occupy_closed_descriptors()
-    session = Session(list(_own_words() if arguments is None else arguments))
+    session = _own_session() if arguments is None else Session(list(arguments))
     try:
         with SignalWatch():
             if instruction := os.environ.get(COMPLETION_VARIABLE):

@@ -65,10 +65,14 @@ Params = Mapping[str, Any]
 
 @dataclass
 class Session:
-    """The words of the command line, and whether to show more messages, such as tracebacks."""
+    """The words of the command line, and whether to show more messages, such as tracebacks.
+
+    `is_link` means that the program runs under a link with the name of one of HMMER's.
+    """
 
     arguments: list[str]
     verbose: bool = False
+    is_link: bool = False
 
 
 def written(option: str, context: click.Context) -> str:

@@ -214,12 +214,14 @@ class _SearchOnCluster(ProfileSearch):
         """Compare profiles with all proteins on workers; `before` counts earlier profiles."""
         self.prepare_finishing(profiles)
         found = HitParts.of_profiles(len(profiles))
-        targets = 0
+        targets = residues = 0
         group = range(before, before + len(profiles))
         size = max(1, len(profiles) // _parts_of_block(self._options, self._cluster))
 
         def parts() -> Generator[ProfilePart]:
+            nonlocal residues
             for proteins in self.blocks(before == 0, 1):
+                residues += proteins.records.codes.size
                 for first in range(0, len(profiles), size):
                     numbers = range(first, min(first + size, len(profiles)))
                     yield ProfilePart(proteins, group, numbers)
@@ -234,9 +236,9 @@ class _SearchOnCluster(ProfileSearch):
                 done = before + part.numbers.stop, before + len(profiles), targets
                 share = part.numbers.stop / len(profiles)
                 self.tell(Phase.PROFILES, done, part.proteins, share)
-                for number, records in hits:
-                    found.add(number, records)
-        return found._replace(targets=targets)
+                for one in hits:
+                    found.add(*one)
+        return found._replace(targets=targets, residues=residues)
 
 
 def _parts_of_block(options: ProfileSearchOptions, cluster: OpenCluster) -> int:

@@ -46,9 +46,11 @@ from mummergpu.hmm.filters import (
     ProfileFilter,
     compare_bytes,
     compare_words,
+    filters_passed,
     plain_background,
 )
 from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.stage_counts import UNKNOWN, VITERBI, Reached
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, word_moves
 from mummergpu.hmm.tile_filter import AUTO, TileFilter
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
@@ -221,10 +223,13 @@ class DeviceFilters:
 
     def survivors(self, block: ProteinBlock) -> list[Int64Array]:
         """Return `ProfileFilter.survivors` for each profile."""
-        found = [np.zeros(0, dtype=np.int64)] * len(self._filters)
+        return [one.sequences for one in self.filtered(block, False)]
+
+    def filtered(self, block: ProteinBlock, counts: bool) -> list[Reached]:
+        """Return `ProfileFilter.filtered` for each profile."""
+        found = [Reached.of_all(np.zeros(0, dtype=np.int64), 0)] * len(self._filters)
         for number in self._others:
-            found[number] = self._filters[number].survivors(block, self._stats)
-        sizes = np.diff(block.offsets)
+            found[number] = self._filters[number].filtered(block, self._stats, counts)
         every = sum(one.profile.nodes for one in self._filters)
         self._stats.add_cells(STAGE, int(block.codes.size) * every)
         if self._own:
@@ -232,7 +237,7 @@ class DeviceFilters:
             self._stats.add(cells=int(block.codes.size) * nodes)
         if self._own and self._own[0].thresholds.F1 >= 1:
             for number in self._numbers:
-                found[number] = np.nonzero(sizes)[0]
+                found[number] = self._filters[number].unfiltered(block, self._stats)
             return found
         if not self._own or not block.codes.size:
             return found
@@ -242,27 +247,34 @@ class DeviceFilters:
                 at_once = max(1, worker.pair_limit // placed.order.size)
                 for first in range(0, len(self._own), at_once):
                     end = min(first + at_once, len(self._own))
-                    passed = self._filter(worker, placed, block, first, end)
+                    passed, filters = self._filter(worker, placed, block, first, end, counts)
                     bounds = np.searchsorted(passed.profiles, np.arange(first, end + 1))
                     for one in range(first, end):
-                        begin, stop = bounds[one - first], bounds[one - first + 1]
-                        chosen = placed.order[passed.sequences[begin:stop]]
-                        found[self._numbers[one]] = np.sort(chosen)
+                        own = slice(bounds[one - first], bounds[one - first + 1])
+                        chosen = placed.order[passed.sequences[own]]
+                        order = np.argsort(chosen)
+                        found[self._numbers[one]] = Reached(chosen[order], filters[own][order])
         except DeviceMemoryError as error:
             message = f"a block of proteins needs more memory of the GPU: {error}"
             raise BackendError("cuda", message) from None
         return found
 
     def _filter(
-        self, worker: FilterWorker, placed: PlacedBlock, block: ProteinBlock, first: int, end: int
-    ) -> Pairs:
-        """Return the pairs that pass all filters, of the profiles from `first` to `end` - 1."""
+        self,
+        worker: FilterWorker,
+        placed: PlacedBlock,
+        block: ProteinBlock,
+        first: int,
+        end: int,
+        counts: bool,
+    ) -> tuple[Pairs, Int64Array]:
+        """Return `filtered` for the pairs of the profiles from `first` to `end` - 1."""
         constants, stats = self._constants, self._stats
         pairs, cells = self._passing_cells(worker, placed, first, end)
         pairs, left = self._pass_msv(worker, placed, pairs, cells)
         stats.add(passed_msv=pairs.size)
         if not pairs.size:
-            return pairs
+            return pairs, pairs.sequences
         sizes = placed.sizes[pairs.sequences]
         background = plain_background(placed.lengths, sizes)
         is_corrected = self._own[0].thresholds.bias_filter
@@ -276,14 +288,23 @@ class DeviceFilters:
             )
             background.nats[chosen], background.margin[chosen] = scores_of_sums(sums, sizes[chosen])
         scores = constants.scores_of(pairs.profiles)
-        passes, compared = compare_bytes(left, placed.lengths.move[sizes], background, scores)
+        byte_moves = placed.lengths.move[sizes]
+        passes, compared = compare_bytes(left, byte_moves, background, scores)
         compared = compared[~undecided[compared]]
         words = self._viterbi_words(worker, placed, block, pairs.those(compared))
         moves = word_moves(placed.lengths.move.size - 1)[sizes[compared]]
         own = Background(background.nats[compared], background.margin[compared])
         passes[compared] = compare_words(words, moves, own, scores.viterbi[compared])
-        stats.add(passed_viterbi=int((passes & ~undecided).sum()))
-        return pairs.those(passes | undecided)
+        stats.add(passed_viterbi=int((passes | undecided).sum()))
+        if not counts:
+            kept = pairs.those(passes | undecided)
+            return kept, np.full(kept.size, VITERBI)
+        lowest = np.zeros(passes.size, dtype=np.bool_)
+        own = Background(own.nats, -own.margin)
+        lowest[compared] = compare_words(words, moves, own, scores.viterbi[compared])
+        passed = filters_passed(left, byte_moves, background, scores, (passes, lowest))
+        passed[undecided] = UNKNOWN
+        return pairs, passed
 
     def _passing_cells(
         self, worker: FilterWorker, placed: PlacedBlock, first: int, end: int

@@ -23,6 +23,7 @@ from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_
 from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
+from mummergpu.hmm.stage_counts import UNKNOWN, VITERBI, Reached
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
 from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -114,6 +115,13 @@ def plain_background(lengths: tables.LengthTables, sizes: Int64Array) -> Backgro
     return Background(lengths.null[sizes].astype(np.float64), np.full(sizes.size, _ROUNDING))
 
 
+def _byte_bits(exit_scores: Int64Array, moves: Int64Array, background: Background) -> Float64Array:
+    """Return the highest bits that the bytes with which sequences leave MSV may stand for."""
+    nats = (exit_scores - moves - tables.BYTE_BASE) / float(tables.BYTE_SCALE) - 3.0
+    nats[exit_scores == byte_filters.OVERFLOW] = np.inf
+    return (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
+
+
 def compare_bytes(
     exit_scores: Int64Array, moves: Int64Array, background: Background, scores: PassScores
 ) -> tuple[BoolArray, Int64Array]:
@@ -121,9 +129,7 @@ def compare_bytes(
 
     The first array is written to when Viterbi has decided about the others.
     """
-    nats = (exit_scores - moves - tables.BYTE_BASE) / float(tables.BYTE_SCALE) - 3.0
-    nats[exit_scores == byte_filters.OVERFLOW] = np.inf
-    bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
+    bits = _byte_bits(exit_scores, moves, background)
     kept = bits >= scores.msv
     passes = bits >= scores.skip
     return kept & passes, np.nonzero(kept & ~passes)[0]
@@ -138,6 +144,29 @@ def compare_words(
     bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
     passes: BoolArray = bits >= score
     return passes
+
+
+def filters_passed(
+    exit_scores: Int64Array,
+    moves: Int64Array,
+    background: Background,
+    scores: PassScores,
+    by_words: tuple[BoolArray, BoolArray],
+) -> Int64Array:
+    """Return how many filters each sequence that passed MSV passes up to Viterbi's, or `UNKNOWN`.
+
+    `by_words` are which sequences Viterbi lets pass at the highest of the scores that rounding
+    leaves open, and at the lowest; false for those that it was not asked about.
+    """
+    high = _byte_bits(exit_scores, moves, background)
+    low = high - 2 * background.margin / tables.LN2
+    kept, skips = (low >= scores.msv), (low >= scores.skip)
+    highest, lowest = by_words
+    unknown = kept != (high >= scores.msv)
+    unknown |= skips != (high >= scores.skip)
+    unknown |= ~skips & (highest != lowest)
+    passed = 1 + kept + (kept & (skips | lowest))
+    return np.where(unknown, UNKNOWN, passed).astype(np.int64)
 
 
 class ProfileFilter:
@@ -182,10 +211,14 @@ class ProfileFilter:
 
         Empty ones never pass. `stats` counts the cells and the survivors of each stage.
         """
+        return self.filtered(block, stats, False).sequences
+
+    def filtered(self, block: ProteinBlock, stats: Stats, counts: bool) -> Reached:
+        """Return the `survivors`; if stages are counted, all sequences that pass MSV."""
         cells = int(block.codes.size) * self.profile.nodes
         stats.add(cells=cells)
         if self.thresholds.F1 >= 1:
-            return np.nonzero(np.diff(block.offsets))[0]
+            return self.unfiltered(block, stats)
         longest = int(np.diff(block.offsets).max(initial=0))
         lengths = lengths_up_to(longest)
         with stats.stage("profile_msv"):
@@ -194,19 +227,27 @@ class ProfileFilter:
         stats.add(passed_msv=int(sequences.size))
         # Without a composition HMMER's number is no score: HMMER decides about these itself.
         if self.thresholds.bias_filter and self.bias is None:
-            return sequences
-        survivors = self._pass_viterbi(block, sequences, exit_scores, lengths, stats)
+            found, survivors = Reached.of_all(sequences, UNKNOWN), sequences
+        else:
+            found = self._pass_viterbi(block, sequences, exit_scores, lengths, stats, counts)
+            survivors = found.sequences[(found.filters == UNKNOWN) | (found.filters >= VITERBI)]
         stats.add(passed_viterbi=int(survivors.size))
-        return survivors
+        return found
 
-    def pass_forward(self, block: ProteinBlock, sequences: Int64Array, stats: Stats) -> Int64Array:
-        """Return the survivors that pass the Forward filter, and perhaps a few more.
+    def unfiltered(self, block: ProteinBlock, stats: Stats) -> Reached:
+        """Return `filtered` if all sequences pass MSV; they are not compared."""
+        sequences = np.nonzero(np.diff(block.offsets))[0]
+        stats.add(passed_msv=int(sequences.size), passed_viterbi=int(sequences.size))
+        return Reached.of_all(sequences, VITERBI if self.thresholds.F2 >= 1 else UNKNOWN)
 
-        Most do not, and this check costs a fraction of the one in `finishing`.
+    def pass_forward(self, block: ProteinBlock, sequences: Int64Array, stats: Stats) -> Reached:
+        """Return how many filters the survivors of Viterbi's pass.
+
+        Most do not pass Forward's, and this check costs a fraction of the one in `finishing`.
         """
         same = np.zeros(sequences.size, dtype=np.int64)
-        passing: Int64Array = sequences[self._forward.passing(block, same, sequences, stats)]
-        return passing
+        passing = self._forward.passing(block, same, sequences, stats)
+        return Reached.of_all(sequences, VITERBI).after_forward(*passing)
 
     def decide(self, block: ProteinBlock, background: Float64Array) -> tuple[BoolArray, BoolArray]:
         """Return which sequences pass HMMER's filters up to Viterbi's, and which may or may not.
@@ -247,8 +288,9 @@ class ProfileFilter:
         exit_scores: Int64Array,
         lengths: tables.LengthTables,
         stats: Stats,
-    ) -> Int64Array:
-        """Return the sequences that pass MSV corrected for composition, and Viterbi."""
+        counts: bool,
+    ) -> Reached:
+        """Return `filtered` of the sequences that pass MSV."""
         sizes = block.offsets[sequences + 1] - block.offsets[sequences]
         background = plain_background(lengths, sizes)
         if self.thresholds.bias_filter and self.bias is not None:
@@ -260,8 +302,13 @@ class ProfileFilter:
         moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
         own = Background(background.nats[compared], background.margin[compared])
         passes[compared] = compare_words(words, moves, own, self.scores.viterbi)
-        survivors: Int64Array = sequences[passes]
-        return survivors
+        if not counts:
+            return Reached.of_all(sequences[passes], VITERBI)
+        by_words = passes, np.zeros(passes.size, dtype=np.bool_)
+        own = Background(own.nats, -own.margin)
+        by_words[1][compared] = compare_words(words, moves, own, self.scores.viterbi)
+        passed = filters_passed(exit_scores, lengths.move[sizes], background, self.scores, by_words)
+        return Reached(sequences, passed)
 
     def viterbi_words(
         self, block: ProteinBlock, sequences: Int64Array, lengths: tables.LengthTables
@@ -303,6 +350,7 @@ class ForwardFilter:
     def __init__(self, filters: Sequence[ProfileFilter]) -> None:
         thresholds = filters[0].thresholds
         self._is_corrected = thresholds.bias_filter
+        self._all_pass = thresholds.F3 >= 1
         self._nodes = np.array([one.profile.nodes for one in filters])
         self._odds = np.ones((len(filters), CODES))
         self._steps = np.full((len(filters), 2), 0.5)
@@ -320,22 +368,26 @@ class ForwardFilter:
 
     def passing(
         self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array, stats: Stats
-    ) -> BoolArray:
-        """Return which pairs pass, by the numbers of their profiles and of their sequences."""
+    ) -> tuple[BoolArray, BoolArray]:
+        """Return which pairs pass, by the numbers of their profiles and of their sequences.
+
+        The second array tells of which of these HMMER's own numbers would say the same.
+        """
         passes = np.ones(sequences.size, dtype=np.bool_)
+        is_sure = np.full(sequences.size, self._all_pass)
         compared = np.nonzero(self._least[profiles] > -np.inf)[0]
         if compared.size:
             profiles, sequences = profiles[compared], sequences[compared]
             with stats.stage("profile_forward"):
-                passes[compared] = self._passing(block, profiles, sequences)
+                passes[compared], is_sure[compared] = self._passing(block, profiles, sequences)
             sizes = block.offsets[sequences + 1] - block.offsets[sequences]
             stats.add_cells("profile_forward", int((sizes * self._nodes[profiles]).sum()))
         stats.add(passed_forward=int(np.count_nonzero(passes)))
-        return passes
+        return passes, is_sure
 
     def _passing(
         self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array
-    ) -> BoolArray:
+    ) -> tuple[BoolArray, BoolArray]:
         sizes = block.offsets[sequences + 1] - block.offsets[sequences]
         if self._is_corrected:
             scores = bias_scores(block, self._odds, self._steps, profiles, sequences)
@@ -348,7 +400,9 @@ class ForwardFilter:
             cells = row_cells(self._chances)
             score_forward(block, self._chances, cells, profiles, sequences, sums)
         nats = nats_of_sums(sums)
-        bits = (nats - background.nats + background.margin + margins(sizes)) / tables.LN2
+        margin, least = background.margin + margins(sizes), self._least[profiles]
+        bits = (nats - background.nats + margin) / tables.LN2
         # NaN goes on to HMMER, which reports it as an error.
-        passes: BoolArray = ~(bits < self._least[profiles]) | ~np.isfinite(nats)
-        return passes
+        is_number = np.isfinite(nats)
+        passes: BoolArray = ~(bits < least) | ~is_number
+        return passes, (bits - 2 * margin / tables.LN2 >= least) & is_number

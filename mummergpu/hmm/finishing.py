@@ -18,6 +18,7 @@ from mummergpu.errors import InputError
 from mummergpu.hmm.hit_lists import cutoffs_of
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.stage_counts import FILTERS
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -83,6 +84,16 @@ class Finisher:
         with profile.lent_model() as model, flushed_floats():
             hits = self._pipeline().search_hmm(model, easel.DigitalSequenceBlock(self._alphabet))
         return cutoffs_of(hits.__getstate__()["pipeline"])
+
+    def filters_passed(self, profile: Profile, proteins: NamedProteins, number: int) -> int:
+        """Return how many of its filters HMMER counts for a profile and a protein."""
+        try:
+            hits, impossible = self.search(profile, proteins, np.array([number]))
+        except InputError:
+            return FILTERS
+        pipeline = hits.__getstate__()["pipeline"]
+        counts = (pipeline[f"n_past_{name}"] for name in ("msv", "bias", "vit", "fwd"))
+        return FILTERS if impossible else sum(counts)
 
     def scan(self, proteins: NamedProteins, number: int, profiles: Sequence[Profile]) -> Any:
         """Compare a protein with the profiles whose filters it passed (HMMER's hmmscan).

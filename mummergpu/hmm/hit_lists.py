@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.options import FinishingOptions
+from mummergpu.hmm.stage_counts import Statistics
 from mummergpu.input.records.record_reader import printable
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
@@ -166,8 +167,8 @@ MAX_EXPONENT: Final = 300
 """E-values below 10**-MAX_EXPONENT are counted under this exponent."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
-_NAME_WIDTH: Final = 20
-_ACCESSION_WIDTH: Final = 10
+_LEAST_WIDTH: Final = 8
+"""Columns for names and accessions are at least as wide in tables, and in text reports."""
 
 
 @frozen
@@ -178,6 +179,7 @@ class HitList:
     hits: Any | None  # Those reported, and others; None if no target was compared to the end
     impossible: tuple[str, ...] = ()  # The targets that were left out because no path emits them
     path: str = ""  # The file of a query that is a profile, for messages
+    statistics: Statistics | None = None
 
     @property
     def shown_query(self) -> str:
@@ -305,12 +307,12 @@ class HitCounter:
         return state
 
     def join(
-        self, query: Any, parts: Sequence[HitRecords], targets: int, path: str = ""
+        self, query: Any, parts: Sequence[HitRecords], statistics: Statistics, path: str = ""
     ) -> HitList:
         """Return the hits of a query from its parts, in the order of the targets."""
         impossible = tuple(name for part in parts for name in part.impossible)
         if not any(part.offsets.size > 1 for part in parts):
-            return HitList(query, None, impossible, path)
+            return HitList(query, None, impossible, path, statistics)
         plan7, easel = pyhmmer_module("plan7"), pyhmmer_module("easel")
         pipeline = dict(self._pipeline_state)
         if self._options.bit_cutoffs is not None:
@@ -319,12 +321,12 @@ class HitCounter:
         none = plan7.TopHits(query)
         none.__setstate__(none.__getstate__() | {"_empty": False, "pipeline": pipeline})
         if self._Z is None:
-            pipeline = pipeline | {"Z": targets}
-        pipeline = pipeline | {"nmodels" if self._scans else "nseqs": targets}
+            pipeline = pipeline | {"Z": statistics.targets}
+        pipeline = pipeline | {"nmodels" if self._scans else "nseqs": statistics.targets}
         hits = plan7.TopHits(query)
         hits.__setstate__(sorted_state(parts, easel.VectorU8) | {"pipeline": pipeline})
         # When it merges hits, pyhmmer applies the thresholds; even to no hits at all.
-        return HitList(query, hits.merge(none), impossible, path)
+        return HitList(query, hits.merge(none), impossible, path, statistics)
 
     def part(
         self, found: HitRecords, targets_until: int, place_of: Callable[[bytes], int]
@@ -341,7 +343,7 @@ class HitCounter:
         def is_kept(hit: HitWords) -> bool:
             return (
                 hit.p_value * targets_until <= limit
-                or (len(hit.name) <= _NAME_WIDTH and len(hit.accession) <= _ACCESSION_WIDTH)
+                or max(len(hit.name), len(hit.accession)) <= _LEAST_WIDTH
                 or hit.p_value * place_of(hit.name) <= limit
             )
 

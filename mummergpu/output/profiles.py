@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.hit_lists import HitList, accuracies
+from mummergpu.hmm.text_report import TextReport
 from mummergpu.hmm.translation import FORWARD_FRAMES, OrfPlace
 from mummergpu.output.matches.arrow import import_pyarrow, readable_name
 from mummergpu.output.sink import Emit
@@ -19,6 +20,17 @@ from mummergpu.version import __version__
 
 ALIGNMENT: Final = "alignment"
 PARQUET: Final = "parquet"
+TEXT: Final = "text"
+TSV: Final = "tsv"
+
+
+TSV_COLUMNS: Final = (
+    *("target_name", "target_accession", "tlen", "query_name", "query_accession", "qlen"),
+    *("full_E-value", "full_score", "full_bias", "domain", "of", "c-Evalue", "i-Evalue"),
+    *("domain_score", "domain_bias", "hmm_from", "hmm_to", "ali_from", "ali_to"),
+    *("env_from", "env_to", "acc", "description"),
+)
+"""The headings of HMMER's table of domains, each in one word."""
 
 
 class HitSink(ABC):
@@ -55,6 +67,41 @@ class TableSink(HitSink):
     def finish(self) -> None:
         """Write who has made the table."""
         self._emit(self._tail.encode())
+
+
+class TextSink(HitSink):
+    """Writes HMMER's report."""
+
+    def __init__(self, emit: Emit, report: TextReport, head: str) -> None:
+        self._emit = emit
+        self._report = report
+        emit(bytes_of(head))
+
+    def write(self, hits: HitList) -> None:
+        """Write the text of a query."""
+        assert hits.statistics is not None
+        self._emit(self._report.query(hits.query, hits.hits, hits.statistics))
+
+    def finish(self) -> None:
+        """Write that all went well."""
+        self._emit(b"[ok]\n")
+
+
+class TsvSink(HitSink):
+    """Writes HMMER's table of domains with tabs, and one line of headings."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        emit("\t".join(TSV_COLUMNS).encode() + b"\n")
+
+    def write(self, hits: HitList) -> None:
+        """Write the domains of a query."""
+        rows = hits.table("domtblout").splitlines()
+        last = len(TSV_COLUMNS) - 1
+        if rows:
+            # Only a description has further blanks.
+            fields = ([one.replace(b"\t", b" ") for one in row.split(None, last)] for row in rows)
+            self._emit(b"".join(b"\t".join(own) + b"\n" for own in fields))
 
 
 class AlignmentSink(HitSink):

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -19,6 +20,7 @@ from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitCounter, HitList
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
+from mummergpu.hmm.stage_counts import VITERBI, Reached
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.matching.options import DeviceOptions
@@ -27,7 +29,6 @@ from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.progress import Phase, Work
-from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ class ProfileDevice:
 
 
 def with_survivors(
-    blocks: Iterator[Block], survivors: Callable[[Block], list[Int64Array]] | None
-) -> Generator[tuple[Block, list[Int64Array] | None]]:
+    blocks: Iterator[Block], survivors: Callable[[Block], list[Reached]] | None
+) -> Generator[tuple[Block, list[Reached] | None]]:
     """Yield blocks with the proteins that pass the filters of each profile on a device.
 
     Without a device, each block comes with None.
@@ -132,7 +133,7 @@ def with_survivors(
         return
     from mummergpu.hmm.device_filters import STREAMS
 
-    def work(block: Block) -> tuple[Block, list[Int64Array] | None]:
+    def work(block: Block) -> tuple[Block, list[Reached] | None]:
         return block, survivors(block)
 
     with ThreadPoolExecutor(STREAMS, "filters") as executor:
@@ -195,15 +196,12 @@ class NumberedProteins(NamedTuple):
         """The proteins as filters and comparisons take them."""
         return ProteinBlock(self.records.codes, self.records.offsets)
 
-    def survivors(self, profile_filter: ProfileFilter, stats: Stats) -> Int64Array:
-        """Return the proteins that pass the filters of a profile before Forward's."""
-        return self.scored(profile_filter.survivors(self.block, stats))
-
-    def scored(self, survivors: Int64Array) -> Int64Array:
-        """Return the survivors that are compared with a profile."""
+    def scored(self, found: Reached) -> Reached:
+        """Return those that are compared with a profile."""
         if not self.unscored.size:
-            return survivors
-        return np.setdiff1d(survivors, self.unscored, assume_unique=True)
+            return found
+        keeps = ~np.isin(found.sequences, self.unscored, assume_unique=True)
+        return Reached(found.sequences[keeps], found.filters[keeps])
 
 
 class ProfileJob(ABC):
@@ -302,7 +300,7 @@ class ProfileJob(ABC):
 
     def filtered(
         self, count_them: bool, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None
-    ) -> Generator[tuple[NumberedProteins, list[Int64Array] | None]]:
+    ) -> Generator[tuple[NumberedProteins, list[Reached] | None]]:
         """Yield all blocks, with the proteins that pass all filters of each profile on a device."""
         survivors = None if on_device is None else self._survivors(filters, on_device)
         has_many = len(filters) >= self._context.threads > FEW_THREADS
@@ -322,30 +320,57 @@ class ProfileJob(ABC):
         if fit_in_memory(residues):
             self._kept = kept
 
+    def settled(self, profile: Profile, proteins: NumberedProteins, found: Reached) -> Reached:
+        """Return the same for a report with what HMMER says of those that are unknown."""
+        if not self._options.counts_stages:
+            return found
+        return found.settled(partial(self._finisher.filters_passed, profile, proteins.records))
+
+    def passing(self, one: ProfileFilter, proteins: NumberedProteins) -> Reached:
+        """Return the proteins that pass the filters of a profile before Forward's."""
+        stats = self._context.stats
+        with stats.stage("profile_filters"):
+            found = one.filtered(proteins.block, stats, self._options.counts_stages)
+        stats.add_cells("profile_filters", proteins.records.codes.size * one.profile.nodes)
+        return self.settled(one.profile, proteins, proteins.scored(found))
+
+    def passing_forward(
+        self, one: ProfileFilter, proteins: NumberedProteins, survivors: Int64Array
+    ) -> Reached:
+        """Return how many filters the survivors of those before Forward's pass."""
+        found = one.pass_forward(proteins.block, survivors, self._context.stats)
+        return self.settled(one.profile, proteins, found)
+
     def _survivors(
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters
-    ) -> Callable[[NumberedProteins], list[Int64Array]]:
+    ) -> Callable[[NumberedProteins], list[Reached]]:
         """Return a function that filters a block with each profile, including Forward's filter."""
-        context = self._context
+        context, counts = self._context, self._options.counts_stages
         # Made while the device filters the first block.
         making = context.executor.submit(ForwardFilter, filters)
 
-        def survivors(proteins: NumberedProteins) -> list[Int64Array]:
-            passed = [*map(proteins.scored, on_device.survivors(proteins.block))]
+        def settled(found: Sequence[Reached], proteins: NumberedProteins) -> list[Reached]:
+            each = zip(filters, found, strict=True)
+            return [self.settled(one.profile, proteins, own) for one, own in each]
+
+        def survivors(proteins: NumberedProteins) -> list[Reached]:
+            found = map(proteins.scored, on_device.filtered(proteins.block, counts))
+            reached = settled([*found], proteins)
+            passed = [one.passing(VITERBI) for one in reached]
             ends = np.cumsum([one.size for one in passed])
             profiles = np.repeat(np.arange(len(passed)), np.diff(ends, prepend=0))
             sequences = np.concatenate(passed)
-            keeps = np.empty(sequences.size, dtype=np.bool_)
+            keeps = np.empty((2, sequences.size), dtype=np.bool_)
             forward = making.result()
 
             def work(first: int) -> None:
                 some = slice(first, first + SUMMED_AT_ONCE)
                 own = proteins.block, profiles[some], sequences[some]
-                keeps[some] = forward.passing(*own, context.stats)
+                keeps[:, some] = forward.passing(*own, context.stats)
 
             list(context.executor.map(work, range(0, sequences.size, SUMMED_AT_ONCE)))
-            parts = zip(passed, np.split(keeps, ends[:-1]), strict=True)
-            return [one[kept] for one, kept in parts]
+            parts = zip(reached, np.split(keeps, ends[:-1], axis=1), strict=True)
+            return settled([one.after_forward(*own) for one, own in parts], proteins)
 
         return survivors
 

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from mummergpu.errors import InputError
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile, read_profiles
+from mummergpu.hmm.report_options import ReportOptions
 from mummergpu.input.blocks.proteins import NamedProteins, Warn
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.matching.options import DeviceOptions
@@ -72,8 +73,8 @@ class ProfileSearchOptions:
         The command line, for the tables.
     device : DeviceOptions
         The backend of the filters, and the device.
-    wraps_alignments : bool
-        Whether rows of an alignment are wrapped, as in Stockholm, or one line each, as in Pfam.
+    report : ReportOptions
+        How the text report and alignments look.
     """
 
     profiles: tuple[str | Profile, ...]
@@ -85,7 +86,7 @@ class ProfileSearchOptions:
     threads: int = 1
     command: str = ""
     device: DeviceOptions = field(default_factory=lambda: DeviceOptions(backend="cpu"))
-    wraps_alignments: bool = True
+    report: ReportOptions = field(default_factory=ReportOptions)
 
     def __post_init__(self) -> None:
         if self.device.filter_policy != DeviceOptions.filter_policy:
@@ -102,7 +103,13 @@ class ProfileSearchOptions:
     @property
     def needs_alignments(self) -> bool:
         """Whether an output needs the alignments of hits, which take ten times the memory."""
-        return any(kind == "alignment" for kind, _ in self.outputs)
+        kinds = {kind for kind, _ in self.outputs}
+        return "alignment" in kinds or ("text" in kinds and self.report.shows_alignments)
+
+    @property
+    def counts_stages(self) -> bool:
+        """Whether an output needs how many targets of each query pass each filter."""
+        return any(kind == "text" for kind, _ in self.outputs)
 
     @property
     def orfs(self) -> str | None:

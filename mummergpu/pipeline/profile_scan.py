@@ -12,6 +12,7 @@ from mummergpu.hmm.domains.finisher import ScannedPair
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Reached, Statistics
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.pipeline.profile_job import (
     FEW_THREADS,
@@ -95,15 +96,18 @@ class ProfileScan(ProfileJob):
         parts: list[list[list[HitRecords]]] = [
             [[] for _ in range(one.records.count)] for one in stretch
         ]
-        targets = 0
+        passed = [np.zeros((one.records.count, FILTERS), dtype=np.int64) for one in stretch]
+        targets = nodes = 0
         for filters in groups:
             with ExitStack() as stack:
                 on_device = self._device.filters(filters, stack)
                 survivors = None if on_device is None else self._survivors(filters, on_device)
                 blocks = stack.enter_context(closing(with_survivors(iter(stretch), survivors)))
-                for own, (proteins, passed) in zip(parts, blocks, strict=True):
-                    self._add_hits(own, proteins, passed, filters, targets)
+                for own, counts, (proteins, reached) in zip(parts, passed, blocks, strict=True):
+                    kept = self._compared(proteins, reached, filters, counts)
+                    self._add_hits(own, proteins, kept, filters, targets)
             targets += len(filters)
+            nodes += sum(one.profile.nodes for one in filters)
         if targets == 0:
             return
 
@@ -112,7 +116,8 @@ class ProfileScan(ProfileJob):
             found = []
             for number in numbers:
                 query = self._finisher.query(stretch[block].records, number)
-                found.append(self._counter.join(query, parts[block][number], targets))
+                statistics = Statistics(targets, nodes, tuple(passed[block][number].tolist()))
+                found.append(self._counter.join(query, parts[block][number], statistics))
                 parts[block][number] = []
             return found
 
@@ -121,31 +126,46 @@ class ProfileScan(ProfileJob):
         for found in ordered_results(context.executor, context.window, some, joined):
             yield from found
 
+    def _compared(
+        self,
+        proteins: NumberedProteins,
+        reached: list[Reached] | None,
+        filters: Sequence[ProfileFilter],
+        counts: Int64Array,
+    ) -> list[Int64Array]:
+        """Return the proteins that pass the filters of each profile; count each filter's.
+
+        `reached` has those of a device, `counts` a row for each protein.
+        """
+
+        def summed(number: int) -> Reached:
+            if reached is not None:
+                return reached[number]
+            found = self.passing(filters[number], proteins)
+            survivors = found.passing(VITERBI)
+            forward = self.passing_forward(filters[number], proteins, survivors)
+            return found.with_filters(forward) if self._options.counts_stages else forward
+
+        every, context = range(len(filters)), self._context
+        kept = []
+        for found in ordered_results(context.executor, context.window, every, summed):
+            kept.append(found.passing(FILTERS))
+            if self._options.counts_stages:
+                for filters_passed in range(1, FILTERS + 1):
+                    counts[found.passing(filters_passed), filters_passed - 1] += 1
+        return kept
+
     def _add_hits(
         self,
         parts: list[list[HitRecords]],
         proteins: NumberedProteins,
-        passed: list[Int64Array] | None,
+        kept: list[Int64Array],
         filters: Sequence[ProfileFilter],
         before: int,
     ) -> None:
         """Add the hits of each protein of a block; `before` counts the earlier profiles."""
-        context, records, block = self._context, proteins.records, proteins.block
+        context, records = self._context, proteins.records
         stats = context.stats
-
-        def survivors(one: ProfileFilter) -> Int64Array:
-            stats.add_cells("profile_filters", records.codes.size * one.profile.nodes)
-            with stats.stage("profile_filters"):
-                return proteins.survivors(one, stats)
-
-        def summed(number: int) -> Int64Array:
-            if passed is not None:
-                return passed[number]
-            one = filters[number]
-            return one.pass_forward(block, survivors(one), stats)
-
-        every = range(len(filters))
-        kept = list(ordered_results(context.executor, context.window, every, summed))
         numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
         sequences = np.concatenate(kept)
         pairs = self._pairs(records, filters, kept)

@@ -11,12 +11,26 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitCounts, HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Statistics
+from mummergpu.hmm.text_report import TextReport
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_reader import printable
-from mummergpu.output.profiles import ALIGNMENT, PARQUET, AlignmentSink, HitSink, TableSink
+from mummergpu.output.profiles import (
+    ALIGNMENT,
+    PARQUET,
+    TEXT,
+    TSV,
+    AlignmentSink,
+    HitSink,
+    TableSink,
+    TextSink,
+    TsvSink,
+)
 from mummergpu.output.sink import writer_of
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_job import (
@@ -106,7 +120,12 @@ def _open_sink(
 ) -> HitSink:
     emit = writer_of(file, context.stats)
     if kind == ALIGNMENT:
-        return AlignmentSink(emit, options.program, options.wraps_alignments, context.warn)
+        return AlignmentSink(emit, options.program, options.report.width > 0, context.warn)
+    if kind == TEXT:
+        report = TextReport(options.program, options.report, options.finishing, options.Z)
+        return TextSink(emit, report, options.report.head)
+    if kind == TSV:
+        return TsvSink(emit)
     if kind == PARQUET:
         from mummergpu.output.profiles import ParquetSink
 
@@ -117,7 +136,8 @@ def _open_sink(
 class _Task:
     """A profile and proteins, with the numbers of the proteins that passed the filters, if known.
 
-    `is_summed` means that they have passed the Forward filter, too.
+    `is_summed` means that they have passed the Forward filter, too; `passed` counts those that
+    passed each filter, for a report.
     """
 
     def __init__(
@@ -126,11 +146,13 @@ class _Task:
         number: int,
         survivors: Int64Array | None = None,
         is_summed: bool = False,
+        passed: Int64Array | None = None,
     ) -> None:
         self.proteins = proteins
         self.number = number
         self.survivors = survivors
         self.is_summed = is_summed
+        self.passed = np.zeros(FILTERS, dtype=np.int64) if passed is None else passed
 
     @property
     def at_once(self) -> int:
@@ -138,12 +160,12 @@ class _Task:
         return SEQUENCES_AT_ONCE if self.is_summed else SUMMED_AT_ONCE
 
     def parts(self) -> Iterator[_Task]:
-        """Yield tasks with up to `at_once` survivors each."""
+        """Yield tasks with up to `at_once` survivors each; the first has the counts."""
         survivors, size = self.survivors, self.at_once
         assert survivors is not None
         for begin in range(0, survivors.size, size):
-            own = survivors[begin : begin + size]
-            yield _Task(self.proteins, self.number, own, self.is_summed)
+            own, passed = survivors[begin : begin + size], self.passed if begin == 0 else None
+            yield _Task(self.proteins, self.number, own, self.is_summed, passed)
 
 
 class _Found(NamedTuple):
@@ -152,23 +174,31 @@ class _Found(NamedTuple):
     proteins: NumberedProteins
     number: int
     hits: HitRecords | None
+    passed: Int64Array  # How many proteins passed each filter
 
 
 class HitParts(NamedTuple):
-    """The hits of some profiles, each in parts of the proteins, and the number of all proteins."""
+    """The hits of some profiles, each in parts of the proteins, and the size of all proteins."""
 
     hits: list[list[HitRecords]]
+    passed: Int64Array  # (profiles, FILTERS): how many proteins passed each filter
     targets: int = 0
+    residues: int = 0
 
     @classmethod
     def of_profiles(cls, count: int) -> HitParts:
         """Return parts without hits for `count` profiles."""
-        return cls([[] for _ in range(count)])
+        return cls([[] for _ in range(count)], np.zeros((count, FILTERS), dtype=np.int64))
 
-    def add(self, number: int, hits: HitRecords | None) -> None:
+    def add(self, number: int, hits: HitRecords | None, passed: Int64Array) -> None:
         """Add the hits of a profile in a part, or None."""
+        self.passed[number] += passed
         if hits is not None and hits.tells_something:
             self.hits[number].append(hits)
+
+    def statistics(self, number: int) -> Statistics:
+        """Return how many proteins passed the filters of a profile."""
+        return Statistics(self.targets, self.residues, tuple(self.passed[number].tolist()))
 
 
 class ProfileSearch(ProfileJob):
@@ -203,7 +233,8 @@ class ProfileSearch(ProfileJob):
         def join(number: int) -> HitList:
             own = parts.hits[number]
             parts.hits[number] = []
-            return counter.join(profiles[number].hmm, own, parts.targets, profiles[number].path)
+            profile = profiles[number]
+            return counter.join(profile.hmm, own, parts.statistics(number), profile.path)
 
         yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
 
@@ -217,30 +248,35 @@ class ProfileSearch(ProfileJob):
         self, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None, before: int
     ) -> HitParts:
         found = HitParts.of_profiles(len(filters))
-        targets = 0
+        targets = residues = 0
+        counts_stages = self._options.counts_stages
         # Threads would wait for a long profile that comes last.
         longest_first = sorted(range(len(filters)), key=lambda one: -filters[one].profile.nodes)
         places = {number: place for place, number in enumerate(longest_first, 1)}
 
         def tasks() -> Generator[_Task]:
-            nonlocal targets
+            nonlocal targets, residues
             with closing(self.filtered(before == 0, filters, on_device)) as blocks:
                 for proteins, passed in blocks:
                     targets += proteins.records.count
+                    residues += proteins.records.codes.size
                     for number in longest_first:
                         if passed is None:
                             yield _Task(proteins, number)
-                        elif passed[number].size:
-                            yield _Task(proteins, number, passed[number], is_summed=True)
+                        else:
+                            survivors = passed[number].passing(FILTERS)
+                            counts = passed[number].counts() if counts_stages else None
+                            if survivors.size or counts_stages:
+                                yield _Task(proteins, number, survivors, True, counts)
 
         # Even after an error, the device must end its work before its memory is freed.
         ahead = tasks()
         with closing(ahead), closing(self._found(filters, ahead)) as results:
-            for proteins, number, hits in results:
+            for proteins, number, hits, passed in results:
                 done = before + places[number], before + len(filters), proteins.end
                 self.tell(Phase.PROFILES, done, proteins, places[number] / len(filters))
-                found.add(number, hits)
-        return found._replace(targets=targets)
+                found.add(number, hits, passed)
+        return found._replace(targets=targets, residues=residues)
 
     def _found(self, filters: Sequence[ProfileFilter], tasks: Iterator[_Task]) -> Generator[_Found]:
         """Yield what tasks find, in their order."""
@@ -255,47 +291,49 @@ class ProfileSearch(ProfileJob):
 
     def found_among(
         self, filters: Sequence[ProfileFilter], proteins: NumberedProteins, numbers: range
-    ) -> Iterator[tuple[int, HitRecords]]:
+    ) -> Iterator[tuple[int, HitRecords | None, Int64Array]]:
         """Yield the hits of some profiles in a block, as `HitParts.add` takes them."""
         own = (_Task(proteins, one) for one in numbers)
         with closing(self._found(filters, own)) as results:
-            for _, number, hits in results:
-                if hits is not None:
-                    yield number, hits
+            for _, number, hits, passed in results:
+                if hits is not None or passed.any():
+                    yield number, hits, passed
 
     def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None to split the task if too many pass."""
         stats = self._context.stats
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
-            with stats.stage("profile_filters"):
-                task.survivors = task.proteins.survivors(profile_filter, stats)
-            stats.add_cells("profile_filters", records.codes.size * profile_filter.profile.nodes)
+            found = self.passing(profile_filter, task.proteins)
+            task.survivors = found.passing(VITERBI)
+            if self._options.counts_stages:
+                task.passed[:VITERBI] = found.counts()[:VITERBI]
         if not task.is_summed and task.survivors.size <= task.at_once:
-            block = task.proteins.block
-            task.survivors = profile_filter.pass_forward(block, task.survivors, stats)
-            task.is_summed = True
+            found = self.passing_forward(profile_filter, task.proteins, task.survivors)
+            task.survivors, task.is_summed = found.passing(FILTERS), True
+            if self._options.counts_stages:
+                task.passed[VITERBI:] += task.survivors.size
         if task.survivors.size > task.at_once:
             return None
         survivors = task.survivors
         if survivors.size == 0:
-            return _Found(task.proteins, task.number, None)
+            return _Found(task.proteins, task.number, None, task.passed)
         residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
         stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
         with stats.stage("profile_finishing"):
             profile = profile_filter.profile
             if self._options.needs_alignments:
-                hits, impossible = self._finisher.search(profile, records, survivors)
-                found = HitRecords.of_hits(hits, True)
+                top_hits, impossible = self._finisher.search(profile, records, survivors)
+                hits = HitRecords.of_hits(top_hits, True)
             else:
-                found, impossible = self._domains.search(profile_filter, records, survivors)
+                hits, impossible = self._domains.search(profile_filter, records, survivors)
 
             def place_of(name: bytes) -> int:
                 text = name.decode("utf-8", "surrogateescape")
                 return next(before + int(n) + 1 for n in survivors if records.name(n) == text)
 
             until = before + int(survivors[-1]) + 1
-            found = self._counter.part(found, until, place_of)
+            hits = self._counter.part(hits, until, place_of)
             names_left_out = tuple(printable(bytes_of(records.name(n))) for n in impossible)
-            found = found._replace(impossible=names_left_out)
-        return _Found(task.proteins, task.number, found)
+            hits = hits._replace(impossible=names_left_out)
+        return _Found(task.proteins, task.number, hits, task.passed)

@@ -558,9 +558,3 @@ def test_words_as_hmmer_takes_them(inputs, tmp_path, capfd):
                 assert main(["hmmsearch", "-q", *full]) == 0
             tables.append(rows(table.read_bytes()))
         assert tables[0] == tables[1]
-    text, table = tmp_path / "o.txt", tmp_path / "t"
-    for words, warns in ((["-o", str(text)], True), (["-o", "/dev/null"], False)):
-        assert main(["hmmsearch", *words, "--tblout", str(table), *map(str, inputs)]) == 0
-        output = capfd.readouterr()
-        assert output.out == "" and ("no text with alignments" in output.err) is warns
-    assert rows(text.read_bytes()) == rows(table.read_bytes()) != [b""]

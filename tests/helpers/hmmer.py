@@ -64,6 +64,17 @@ def rows(text):
     return [line for line in lines if not (line + b" ").startswith((b"# ", b"#-", b"#=GF AU"))]
 
 
+_OF_A_RUN: Final = re.compile(
+    rb"^# (CPU time|Mc/sec|HMMER 3|Copyright|output directed|.*worker|multithread).*\n",
+    re.MULTILINE,
+)
+
+
+def report(text):
+    """Return a report without its times, version, files and threads."""
+    return _OF_A_RUN.sub(b"", text)
+
+
 ORF: Final = re.compile(r"source=(\S+) coords=(\d+)\.\.(\d+) length=\d+ frame=(\d) desc=")
 
 

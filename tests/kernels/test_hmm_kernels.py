@@ -148,6 +148,10 @@ def test_the_survivors_are_those_of_the_processor(thresholds, make_filters):
     for here, there in zip(expected, found.survivors(block), strict=True):
         assert here.tolist() == there.tolist()
     assert found._stats.counts == stats.counts
+    # For a report, each filter is counted.
+    for one, reached in zip(some, found.filtered(block, True), strict=True):
+        expected = ProfileFilter(one, thresholds).filtered(block, Stats(), True)
+        assert [*map(list, reached)] == [*map(list, expected)]
 
 
 def test_little_memory_and_long_rows_change_nothing(make_filters, monkeypatch):

@@ -17,10 +17,10 @@ def test_no_spelling_takes_a_value_in_one_command_and_none_in_another():
 
     Before the verb, -L, -b, -c and -r are those of MUMmer's mummer. Those of bwa mem, among them
     the penalty of clipping, and those of nucmer, the break length and the least cluster, stand
-    behind. So does Parquet of hmm, which names no file there.
+    behind. So do Parquet and TSV of hmm, which name no file there.
     """
     behind = {"map": {"-L"}, "align": {"-b", "-c"}}
-    formats = {"--parquet"}
+    formats = {"--parquet", "--tsv"}
     for name, one in EVERY.items():
         for other_name, other in EVERY.items():
             allowed = behind.get(name, set()) | (formats if other_name == "hmm" else set())

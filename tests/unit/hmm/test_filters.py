@@ -18,6 +18,7 @@ from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.options import FilterThresholds, FinishingOptions
 from mummergpu.hmm.proteins import CODES, MARKS
+from mummergpu.hmm.stage_counts import FILTERS
 from mummergpu.hmm.tables import (
     BYTE_BASE,
     BYTE_LEAVE,
@@ -274,6 +275,11 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(flushes, tmp_pa
     assert cases > 3000 and farthest > 0
 
 
+def kept_by(own, block, numbers):
+    """Return the sequences that Forward's filter keeps."""
+    return own.pass_forward(block, numbers, Stats()).passing(FILTERS)
+
+
 def test_what_forward_drops_is_what_hmmer_drops(tmp_path):
     dropped = kept = wrongly_kept = 0
     for profile in some_profiles(FORWARD_SIZES):
@@ -284,7 +290,7 @@ def test_what_forward_drops_is_what_hmmer_drops(tmp_path):
             thresholds = FilterThresholds(F3=limit, bias_filter=False)
             own = ProfileFilter(profile, thresholds)
             numbers = np.arange(len(sequences))
-            found = own.pass_forward(block_of(sequences), numbers, Stats()).tolist()
+            found = kept_by(own, block_of(sequences), numbers).tolist()
             for number, codes in enumerate(sequences):
                 size = codes.size
                 null = size * math.log(size / (size + 1)) + math.log(1 / (size + 1))
@@ -318,10 +324,10 @@ def test_profiles_at_once_have_the_scores_of_each_alone():
     # One of them has no composition and lets all pass, whatever the others do.
     bare = replace(several[1], composition=None)
     filters = [ProfileFilter(one, FilterThresholds()) for one in (several[0], bare, *several[2:])]
-    passing = ForwardFilter(filters).passing(sequences, profiles, numbers, Stats())
+    passing, _ = ForwardFilter(filters).passing(sequences, profiles, numbers, Stats())
     for number, own_filter in enumerate(filters):
         own = profiles == number
-        kept = own_filter.pass_forward(sequences, numbers[own], Stats())
+        kept = kept_by(own_filter, sequences, numbers[own])
         assert kept.tolist() == numbers[own][passing[own]].tolist()
     assert passing[profiles == 1].all() and not passing.all()
 
@@ -331,18 +337,18 @@ def test_forward_drops_nothing_if_hmmer_does_not():
     sequences = block_of(sequences_of(profile, 20))
     numbers = np.arange(sequences.offsets.size - 1)
     for thresholds in (FilterThresholds.without_filters(), FilterThresholds(F3=1.0)):
-        found = ProfileFilter(profile, thresholds).pass_forward(sequences, numbers, Stats())
+        found = kept_by(ProfileFilter(profile, thresholds), sequences, numbers)
         assert found.tolist() == numbers.tolist()
     # Without a composition HMMER's own score decides, which is none.
     bare = ProfileFilter(replace(profile, composition=None), FilterThresholds())
-    assert bare.pass_forward(sequences, numbers, Stats()).tolist() == numbers.tolist()
+    assert kept_by(bare, sequences, numbers).tolist() == numbers.tolist()
 
 
 def test_a_sum_that_is_no_number_passes():
     profile = built(16)
     marks = block_of([np.full(40, MARKS[1], dtype=np.uint8)])
     own = ProfileFilter(profile, FilterThresholds(bias_filter=False))
-    assert own.pass_forward(marks, np.array([0]), Stats()).tolist() == [0]
+    assert kept_by(own, marks, np.array([0])).tolist() == [0]
 
 
 class _Pipeline:
