@@ -235,7 +235,8 @@ def hmmsearch_command(**params: Any) -> None:
     '-' is standard input. Needs pyhmmer: pip install 'mummergpu[hmm]'.
 
     The table of targets goes to standard output unless an output is given: 'mummergpu
-    hmmsearch Pfam-A.hmm proteins.faa --domtblout domains.txt --cut_ga'.
+    hmmsearch Pfam-A.hmm proteins.faa --domtblout domains.txt --cut_ga'. Under a link named
+    hmmsearch, the report of -o goes there, as HMMER's does.
     """
     _run(params, scans=False)
 
