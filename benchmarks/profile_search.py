@@ -110,7 +110,7 @@ class Comparison:
             paths = map(str, files.values())
             words = [
                 sys.executable,
-                __file__,
+                str(Path(__file__).resolve()),
                 "--as-pyhmmer",
                 *inputs,
                 threads,
@@ -163,7 +163,8 @@ def option_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(options: argparse.Namespace) -> None:
+def compare(options: argparse.Namespace) -> dict[str, Any]:
+    """Run every program in turn; return the figures of each, and the numbers of rows."""
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(options, Path(folder))
         jobs: dict[str, Callable[[], dict[str, float]]] = {
@@ -172,9 +173,15 @@ def main(options: argparse.Namespace) -> None:
         found = in_turn(options.runs, **jobs)
     medians = {name: one["seconds"]["median"] for name, one in found.items()}
     times = {name: medians[name] / medians["mummergpu"] for name in medians}
-    print({name: f"{seconds:.2f} s" for name, seconds in medians.items()}, comparison.rows, times)
-    facts = {"versions": versions(), "threads": options.threads, "rows": comparison.rows}
-    save(options.name, facts | {"programs": found, "times_of_ours": times})
+    return {"rows": comparison.rows, "programs": found, "times_of_ours": times}
+
+
+def main(options: argparse.Namespace) -> None:
+    found = compare(options)
+    medians = {name: one["seconds"]["median"] for name, one in found["programs"].items()}
+    shown = {name: f"{seconds:.2f} s" for name, seconds in medians.items()}
+    print(shown, found["rows"], found["times_of_ours"])
+    save(options.name, {"versions": versions(), "threads": options.threads} | found)
 
 
 if __name__ == "__main__":
