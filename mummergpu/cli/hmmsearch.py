@@ -31,6 +31,7 @@ from mummergpu.cli.option_types import (
     option,
 )
 from mummergpu.cli.run_verb import CommandRun
+from mummergpu.input.bytes.files import STANDARD_INPUT
 from mummergpu.input.bytes.formats import PROTEIN_FORMATS
 from mummergpu.runtime.output_file import STANDARD_OUTPUT
 
@@ -118,8 +119,8 @@ def _sections(scans: bool) -> Sections:
             option(
                 f"{'--qformat' if scans else '--tformat'} sequence_format",
                 "Format of SEQUENCES, in HMMER's words: fasta, uniprot, embl, genbank, stockholm, "
-                "clustal, afa and others.  [default: FASTA, UniProt, EMBL, GenBank, Stockholm and "
-                "Clustal are recognised by their content]",
+                "clustal, afa, ncbi (a database of BLAST) and others.  [default: FASTA, UniProt, "
+                "EMBL, GenBank, Stockholm and Clustal are recognised by their content]",
                 "FORMAT",
                 type=click.Choice(PROTEIN_FORMATS, case_sensitive=False),
             ),
@@ -268,8 +269,9 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     outputs = [(kind, params[kind]) for kind in _TABLES if params.get(kind) is not None]
     named = {("-A" if kind == "alignment" else f"--{kind}"): path for kind, path in outputs}
     text, session = params["text"], click.get_current_context().find_object(Session)
-    if text is None and session is not None and session.is_link:
-        text = STANDARD_OUTPUT
+    if session is not None and session.is_link:
+        _refuse_as_hmmer(params["profiles"], params["sequences"], scans)
+        text = text or STANDARD_OUTPUT
     if text is not None:
         named["-o"] = text
         # Many scripts ask for the report only to throw it away.
@@ -285,6 +287,32 @@ def _run(params: dict[str, Any], scans: bool) -> None:
     job = run.job("pipeline.search_profiles:run", "cluster.search_profiles:run")
     with run.reported("hmmscan" if scans else "hmmsearch") as (context, _):
         job(options, context)
+
+
+def _refuse_as_hmmer(profiles: Sequence[str], sequences: str, scans: bool) -> None:
+    """End a program of HMMER's name where HMMER does not read standard input, in its words.
+
+    `mummergpu hmmsearch` and `hmmscan` themselves read it; scripts may rely on these errors.
+    """
+    text = ""
+    if STANDARD_INPUT in profiles:
+        if scans:
+            text = (
+                "hmmscan cannot read <hmm database> from stdin stream, because it must have "
+                "hmmpress'ed auxfiles"
+            )
+        elif sequences == STANDARD_INPUT:
+            text = "Either <hmmfile> or <seqdb> may be '-' (to read from stdin), but not both."
+    elif sequences == STANDARD_INPUT and not scans:
+        from itertools import chain, islice
+
+        from mummergpu.hmm.profiles import read_profiles
+
+        if len([*islice(chain.from_iterable(map(read_profiles, profiles)), 2)]) > 1:
+            text = "Target sequence file - isn't rewindable; can't search it with multiple queries"
+    if text:
+        click.echo(text)
+        click.get_current_context().exit(1)
 
 
 def _report_options(params: Params, scans: bool) -> ReportOptions:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -169,6 +170,42 @@ def test_proteins_in_other_formats_than_fasta(kind, inputs, tmp_path, monkeypatc
         monkeypatch.setattr(sys, "stdin", file)
         found = ours("hmmsearch", tmp_path, profiles, "-")
     assert [*map(rows, found.values())] == [*map(rows, expected.values())]
+
+
+BLAST_CODES = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
+
+
+def write_blast_database(folder, records):
+    """Write a database of BLAST, version 4, of names and residues; return its name."""
+    name, title, zeros = folder / "db", b"made", bytes(8)
+    heads, residues = [0], [1]
+    with (folder / "db.phr").open("wb") as head, (folder / "db.psq").open("wb") as text:
+        text.write(b"\0")
+        for word, letters in records:
+            head.write(bytes.fromhex("30803080a0801a000000a1803080a080a1801a"))
+            head.write(bytes([len(word)]) + word.encode() + zeros)
+            head.write(bytes.fromhex("a280020100") + zeros[:7])
+            text.write(bytes(BLAST_CODES.index(one) for one in letters) + b"\0")
+            heads.append(head.tell())
+            residues.append(text.tell())
+    longest = max(len(letters) for _, letters in records)
+    numbers = struct.pack(">2I", 4, 1)
+    numbers += 2 * (struct.pack(">I", len(title)) + title)
+    numbers += struct.pack(">I", len(records)) + struct.pack("<Q", residues[-1])
+    numbers += struct.pack(f">I{2 * len(heads)}I", longest, *heads, *residues)
+    (folder / "db.pin").write_bytes(numbers)
+    return name
+
+
+def test_a_database_of_blast(inputs, tmp_path, capfd):
+    need_hmmer()
+    records = [one.split("\n", 1) for one in inputs[1].read_text().split(">")[1:90]]
+    named = [(head.split()[0], text.replace("\n", "").rstrip("*")) for head, text in records]
+    database = write_blast_database(tmp_path, named)
+    assert_equal("hmmsearch", tmp_path, "--tformat", "ncbi", inputs[0], database)
+    missing = str(tmp_path / "none")
+    assert main(["hmmsearch", "--tformat", "ncbi", str(inputs[0]), missing]) == 1
+    assert f"{missing}.psq: no such file" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,24 @@ def test_links_are_programs_of_hmmer(verb, inputs, tmp_path):
     assert re.match(rb"# HMMER 3\.\d \(", shown.split(b"\n")[1])
 
 
+@pytest.mark.parametrize("files", ["- -", "{profiles} -", "scan - {proteins}"])
+def test_links_refuse_what_hmmer_refuses(files, inputs, tmp_path):
+    """The commands themselves search several profiles in a pipe, and scan with profiles of one."""
+    need_hmmer()
+    verb = "hmmscan" if files.startswith("scan") else "hmmsearch"
+    link = tmp_path / verb
+    link.symlink_to(write_launcher(tmp_path / "mummergpu"))
+    words = files.removeprefix("scan ").format(profiles=inputs[0], proteins=inputs[1]).split()
+    text = inputs[1 if words[0] != "-" else 0].read_bytes()
+    done = [
+        subprocess.run([program, *words], input=text, capture_output=True, timeout=300)
+        for program in (verb, str(link))
+    ]
+    assert done[1].returncode == 1 and done[0].returncode
+    if words[0] == "-":
+        assert done[1].stdout.splitlines()[0] == done[0].stdout.splitlines()[0]
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_table_with_tabs_is_the_table_of_domains(verb, inputs, tmp_path):
     tabs, table = tmp_path / "t.tsv", tmp_path / "t"

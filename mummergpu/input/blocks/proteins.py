@@ -12,7 +12,7 @@ from mummergpu.errors import InputError, OptionError
 from mummergpu.input.blocks.memory import NamedSequence, proteins_in_memory
 from mummergpu.input.blocks.protein_rules import MOST_RESIDUES, ProteinRules
 from mummergpu.input.bytes.files import PLACE
-from mummergpu.input.bytes.formats import BY_CONTENT
+from mummergpu.input.bytes.formats import BLAST_RESIDUES, BLAST_WORD, BY_CONTENT
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import RecordFiles
 from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, in_order
@@ -57,7 +57,8 @@ class TranslatableFiles(RecordFiles):
     def __init__(
         self, paths: Iterable[str], rules: ProteinRules, block_residues: int = BLOCK_RESIDUES
     ) -> None:
-        super().__init__(paths, block_residues)
+        ending = BLAST_RESIDUES if rules.sequence_format == BLAST_WORD else ""
+        super().__init__([f"{path}{ending}" for path in paths], block_residues)
         self._rules = rules
 
 

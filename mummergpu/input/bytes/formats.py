@@ -85,9 +85,15 @@ _EASEL_HEADS: Final = {
 
 EASEL_FORMATS: Final = (
     *("uniprot", "embl", "genbank", "ddbj", "stockholm", "pfam", "a2m", "afa", "psiblast"),
-    *("selex", "clustal", "clustallike", "phylip", "phylips"),
+    *("selex", "clustal", "clustallike", "phylip", "phylips", "ncbi"),
 )
 """The protein formats that Easel, HMMER's library, reads for this package, by Easel's names."""
+
+BLAST_WORD: Final = "ncbi"
+"""The word for a database of BLAST (of version 4), which is named without endings."""
+
+BLAST_RESIDUES: Final = ".psq"
+"""The ending of the file with the residues of such a database."""
 
 BY_CONTENT: Final = "auto"
 """The word for detecting the format of a file of proteins from its content."""

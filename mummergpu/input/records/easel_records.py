@@ -10,6 +10,7 @@ import numpy as np
 
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import Input, TextStream
+from mummergpu.input.bytes.formats import BLAST_RESIDUES, BLAST_WORD
 from mummergpu.input.records.record_arrays import RecordOptions, Records, Spans
 from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.arrays import ByteArray
@@ -75,8 +76,11 @@ class EaselReader:
     def _next(self) -> Any:
         try:
             if self._file is None:
+                word, path = self._input.easel_format, self._input.path
+                # Easel itself opens the files of a database.
+                source = path.removesuffix(BLAST_RESIDUES) if word == BLAST_WORD else self._watched
                 self._file = self._easel.SequenceFile(
-                    *(self._watched, self._input.easel_format),
+                    *(source, word),
                     digital=True,
                     alphabet=self._alphabet,
                 )
