@@ -157,8 +157,7 @@ def texts_of_all_hashes(size):
 
 
 @pytest.mark.parametrize(
-    ("size", "is_slow"),
-    [(12, False), (40, False), (600, False), (5000, False), (600, True)],
+    ("size", "is_slow"), [(12, False), (40, False), (600, False), (5000, False), (600, True)]
 )
 def test_threads_make_the_same_blocks(size, is_slow, request):
     """Each thread keeps its state elsewhere; those of igzip for Python differ in a few blocks."""

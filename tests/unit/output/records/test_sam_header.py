@@ -11,12 +11,7 @@ from helpers.text_cases import named_block, named_reference
 from mummergpu.errors import InputError, OptionError
 from mummergpu.output.bytes.texts import query_columns
 from mummergpu.output.options import read_group_of, usual_read_group
-from mummergpu.output.records.header import (
-    BY_COORDINATE,
-    AlignmentHead,
-    sam_header,
-    unusual_names,
-)
+from mummergpu.output.records.header import BY_COORDINATE, AlignmentHead, sam_header, unusual_names
 from mummergpu.output.records.rows import check_reads
 from mummergpu.version import __version__
 
