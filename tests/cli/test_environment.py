@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from helpers.loops import each
+from helpers.tables import table
 
 from mummergpu.cli.main import main
 from mummergpu.runtime.compiled.store import process_store
@@ -126,18 +127,7 @@ def without_libraries(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
 
 
-@pytest.mark.parametrize(
-    ("words", "purpose", "extra"),
-    [
-        ("plot r.fa q.fa -o x.png", "a picture needs matplotlib", "plot"),
-        ("r.fa q.fa -o x.txt -o x.svg", "a picture needs matplotlib", "plot"),
-        ("r.fa q.fa -o x.parquet", "output as parquet needs pyarrow", "arrow"),
-        ("r.fa q.fa -o x.txt -o x.arrow", "output as arrow needs pyarrow", "arrow"),
-        ("r.fa q.fa -o x.paf.zst", "output in .zst needs zstandard", "zstd"),
-        ("r.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
-        ("r.fa q.fa q.fa.zst", "q.fa.zst: zstd needs zstandard", "zstd"),
-    ],
-)
+@pytest.mark.parametrize(("words", "purpose", "extra"), table(__file__, "missing libraries"))
 def test_a_missing_library_is_named_before_the_reference_is_read(
     without_libraries, words, purpose, extra, capsys
 ):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from helpers.sequences import random_bases, reverse_complement
+from helpers.tables import table
 
 from mummergpu.cli.main import main
 
@@ -303,18 +304,7 @@ def test_some_words_change_nothing(words, usual, capfd):
     assert rows_of(mapped(words, capfd)) == usual
 
 
-@pytest.mark.parametrize(
-    ("words", "same"),
-    [
-        ("-h 2", "--max-xa 2"),
-        ("-h 5,200", "--max-xa 5"),
-        ("-C", "--comments"),
-        ("-CM", "--comments -M"),
-        ("-Yax sr -h 3", "-Y --max-xa 3"),
-        ("--cs", "--tags cs"),
-        ("-a", "-N all"),
-    ],
-)
+@pytest.mark.parametrize(("words", "same"), table(__file__, "words that are others"))
 def test_some_words_are_others(words, same, capfd):
     assert rows_of(mapped(words, capfd)) == rows_of(mapped(same, capfd))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from helpers.damage import damages, write_damaged
 from helpers.sequences import random_bases, reverse_complement
+from helpers.tables import table
 
 from mummergpu.cli.main import main
 from mummergpu.index.format import FORMAT_VERSION, read_header
@@ -94,18 +95,7 @@ def test_an_index_is_known_by_its_content(made, tmp_path, capfd):
     assert output_of(f"-C -q {odd} q.fa", capfd) == expected
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "--search kmer kmer.mgi",
-        "--search tree --policy Tn --page-size 800 pages.mgi",
-        "--policy QRTn pages.mgi",
-        "--query-texture pages.mgi",
-        "--address-bits 32 wide.mgi",
-        "--merged-tree wide.mgi",
-        "--page-size 900 parts.mgi",
-    ],
-)
+@pytest.mark.parametrize("words", table(__file__, "options of the index"))
 def test_options_may_say_what_the_index_has(words, capfd):
     assert output_of(f"-C -q {words} q.fa", capfd) == output_of("-C -q r.fa q.fa", capfd)
 

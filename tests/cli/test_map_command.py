@@ -15,6 +15,7 @@ from helpers.alignment_tools import picard_errors, samtools
 from helpers.loops import each
 from helpers.read_pairs import PairFiles, write_pairs
 from helpers.sequences import random_bases, reverse_complement, write_fasta
+from helpers.tables import table
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -84,19 +85,7 @@ def test_every_read_has_one_row_in_order(pairs, mapped):
     assert {b"RG:Z:x"} == {field for row in rows for field in row if field.startswith(b"RG")}
 
 
-@each(
-    "words",
-    [
-        "r.fa 1.fq 2.fq -t 2",
-        "r.fa 1.fq 2.fq -t 2 --block-size 3000",
-        "r.fa 1.fq 2.fq -t 1 --block-size 999",
-        "r.fa both.fq --interleaved",
-        "r.fa both.fq -p --block-size 1500 -t 2",
-        "r.fa.gz 1.fq.gz 2.fq",
-        "16.mgi 1.fq.gz 2.fq.gz -t 2",
-        "16.mgi both.fq -p --verify",
-    ],
-)
+@each("words", table(__file__, "files and options"))
 def test_the_rows_depend_on_the_reads_only(pairs, mapped, words):
     assert run(words, "-R", GROUP, "-o", "x.sam") == 0
     assert _without_header(Path("x.sam").read_bytes()) == mapped

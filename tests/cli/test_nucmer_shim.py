@@ -11,6 +11,7 @@ from helpers.alignment_tools import samtools
 from helpers.loops import each
 from helpers.mummer_scripts import write_launcher
 from helpers.sequences import random_bases
+from helpers.tables import keywords, table
 
 from mummergpu.cli.main import main
 from mummergpu.cli.nucmer_shim import NucmerCommand, align_words, parse_nucmer_arguments
@@ -22,44 +23,7 @@ def command(line):
     return found
 
 
-@each(
-    "line, fields",
-    [
-        ("r q", {}),
-        ("r q --mumcand", {}),
-        ("-mumreference r --mumref q", {}),
-        ("-maxmatch r q", {"mode": "maxmatch"}),
-        ("r --maxm q", {"mode": "maxmatch"}),
-        ("-mum r q", {"mode": "mum"}),
-        ("-p x r q", {"output": "x.delta"}),
-        ("-px r q", {"output": "x.delta"}),
-        ("-prefix=a/x.y r q", {"output": "a/x.y.delta"}),
-        ("-p x -p y r q", {"output": "y.delta"}),
-        ("--sam-short=x r q", {"output": "x", "sam": "short"}),
-        ("--sam-long x -p y r q", {"output": "x", "sam": "long"}),
-        ("r q --delta --sam-l x.sam", {"output": "x.sam", "sam": "long"}),
-        ("--delta r q", {}),
-        ("--delta=x r q", {"output": "x"}),
-        ("--delta x r q", {"output": "x"}),
-        ("r q --delta x", {"output": "x"}),
-        ("-o -p x r q", {"output": "x.delta", "coordinates": "x.coords"}),
-        ("--coords r q", {"coordinates": "out.coords"}),
-        ("-f r q", {"strand": "forward"}),
-        ("--reverse r q", {"strand": "reverse"}),
-        ("-fr r q", {"strand": ""}),
-        ("-f --reverse r q", {"strand": ""}),
-        ("--noextend r q", {"extend": False}),
-        ("--no-extend --extend r q", {"extend": True}),
-        ("--nosimplify r q", {"simplify": False}),
-        ("--optimize --nobanded --simplify --large -G -M 9 r q", {}),
-        ("-l 12 --minmatch=15 r q", {"numbers": ("-l", "15")}),
-        ("-l12 -b500 r q", {"numbers": ("-l", "12", "-b", "500")}),
-        ("-c 9 -D 8 -d .7 -g 6 r q", {"numbers": tuple("-c 9 -D 8 -d 0.7 -g 6".split())}),
-        ("-L 300 -t 3 r q", {"numbers": ("--min-alignment-length", "300", "-t", "3")}),
-        ("-fl 9 r q", {"strand": "forward", "numbers": ("-l", "9")}),
-        ("-- r -q", {"query": "-q"}),
-    ],
-)
+@each("line, fields", table(__file__, "command lines", str, keywords))
 def test_what_a_command_line_asks_for(line, fields):
     expected = {"reference": "r", "query": "q", "output": "out.delta"} | fields
     assert command(line) == NucmerCommand(**expected)
@@ -101,19 +65,7 @@ def positions(path):
     return [line for line in Path(path).read_text().splitlines() if line.count(" ") == 6]
 
 
-@each(
-    "line",
-    [
-        "",
-        "--maxmatch",
-        "--mum -l 15 -c 30",
-        "-f",
-        "-r --maxmatch",
-        "--noextend",
-        "-b 50 -g 30 -D 2 -d 0.05",
-        "--maxmatch --nosimplify",
-    ],
-)
+@each("line", ["", *table(__file__, "alignments")])
 def test_alignments_are_those_of_nucmer(line, inside, nucmer_binary):
     for names in ("r.fa q.fa", "r.fa r.fa"):
         words = [nucmer_binary, *line.split(), "-p", "theirs", *names.split()]

@@ -5,6 +5,7 @@ import os
 import pytest
 from helpers.loops import each
 from helpers.options import match_options, told_value
+from helpers.tables import table
 
 import mummergpu
 from mummergpu.cli.main import commands, main
@@ -16,12 +17,18 @@ from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
 from mummergpu.sequence.strand import Strand
 
-BOTH = (Strand.FORWARD, Strand.REVERSE)
+FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
+BOTH = FORWARD + REVERSE
 
 
 def options_of(told, command_line):
     assert main(command_line.split()) == 0
     return told.pop()
+
+
+def value_of(text):
+    """The value that a row of the table has as Python."""
+    return eval(text)
 
 
 def test_defaults(told, monkeypatch):
@@ -54,58 +61,7 @@ def test_match_is_the_command_without_a_name(told):
 
 
 @each("place", ["{} r q", "r {} q", "r q {}", "match {} r q"])
-@pytest.mark.parametrize(
-    ("words", "field", "value"),
-    [
-        ("-l 31", "minimum_length", 31),
-        ("-l31", "minimum_length", 31),
-        ("--min-length 31", "minimum_length", 31),
-        ("--min-length=31", "minimum_length", 31),
-        ("-bl 31", "minimum_length", 31),
-        ("-bl 31", "strands", BOTH),
-        ("-b", "strands", BOTH),
-        ("-r", "strands", (Strand.REVERSE,)),
-        ("-c -b", "forward_coordinates", True),
-        ("-F", "four_columns", True),
-        ("-L", "show_query_lengths", True),
-        ("-s", "show_sequences", True),
-        ("-bcFLs", "show_sequences", True),
-        ("-n", "uniqueness", Uniqueness.ALL),
-        ("-maxmatch", "uniqueness", Uniqueness.ALL),
-        ("--maxmatch", "uniqueness", Uniqueness.ALL),
-        ("-mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
-        ("--mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
-        ("-mumcand", "uniqueness", Uniqueness.IN_REFERENCE),
-        ("--mumcand", "uniqueness", Uniqueness.IN_REFERENCE),
-        ("-mumcand -mumreference", "uniqueness", Uniqueness.IN_REFERENCE),
-        ("-mum", "uniqueness", Uniqueness.IN_BOTH),
-        ("--mum", "uniqueness", Uniqueness.IN_BOTH),
-        ("-o out", "outputs", (OutputTarget("out"),)),
-        ("--output out", "outputs", (OutputTarget("out"),)),
-        ("-t 3", "threads", 3),
-        ("--threads 3", "threads", 3),
-        ("--backend cuda", "backend", "cuda"),
-        ("-C", "backend", "cpu"),
-        ("-C --backend cpu", "backend", "cpu"),
-        ("--page-size 500", "page_size", 500),
-        ("--page-size 64k", "page_size", 65_536),
-        ("--page-size 64K", "page_size", 65_536),
-        ("--page-size 2M", "page_size", 2_097_152),
-        ("--page-size 1G", "page_size", 1_073_741_824),
-        ("--page-size auto", "page_size", None),
-        ("--address-bits 24", "address_bits", 24),
-        ("--address-bits 32", "address_bits", 32),
-        ("--block-size 4k", "block_size", 4096),
-        ("--device 12", "device", 12),
-        ("--gpu-memory 2G", "gpu_memory", 1 << 31),
-        ("--device-library cuda-bindings", "device_library", "cuda-bindings"),
-        ("--device-library=pycuda", "device_library", "pycuda"),
-        ("--profile", "profile", True),
-        ("--policy QRTmrtn", "policy", Policy(*[True] * 7)),
-        ("--policy none", "policy", Policy()),
-        ("-q --no-progress", "threads", len(os.sched_getaffinity(0))),
-    ],
-)
+@pytest.mark.parametrize(("words", "field", "value"), table(__file__, "words", str, str, value_of))
 def test_words_may_stand_anywhere(told, place, words, field, value):
     options = options_of(told, place.format(words))
     assert told_value(options, field) == value
@@ -223,88 +179,27 @@ def test_letters_that_another_command_has_too_keep_their_meaning(told):
         assert options_of(told, words) == expected
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ("--search tree", "m"),
-        ("--tree-texture --node-reordering", "Tn"),
-        ("--merged-tree", "m"),
-        ("--no-query-texture", "none"),
-        ("--policy m --tree-texture", "Tm"),
-    ],
-)
+@pytest.mark.parametrize(("words", "code"), table(__file__, "flags of policies"))
 def test_policy_flags_without_a_code_begin_from_none(told, words, code):
     kind = options_of(told, f"{words} ref.fa reads.fq").index.kind
     assert kind.policy.code == code
 
 
-@pytest.mark.parametrize(
-    ("words", "search", "page_size"),
-    [
-        ("", "kmer", None),
-        ("--search auto", "kmer", None),
-        ("--search tree", "tree", 8_388_608),
-        ("--search tree --page-size auto", "tree", None),
-        ("--search kmer --page-size 1M", "kmer", 1 << 20),
-        ("--page-size auto", "tree", None),
-        ("--page-size 64k", "tree", 1 << 16),
-        ("--policy Tn", "tree", 8_388_608),
-        ("--policy none", "tree", 8_388_608),
-        ("--no-merged-tree", "tree", 8_388_608),
-        ("--query-texture", "tree", 8_388_608),
-        ("--address-bits 32", "tree", 8_388_608),
-        ("--profile", "tree", 8_388_608),
-    ],
-)
+@pytest.mark.parametrize(("words", "search", "page_size"), table(__file__, "trees"))
 def test_options_that_speak_of_trees_mean_a_search_of_trees(told, words, search, page_size):
     options = options_of(told, f"{words} ref.fa reads.fq")
     kind = options.index.kind
-    assert (kind.search, kind.page_size) == (search, page_size)
+    assert (kind.search, str(kind.page_size)) == (search, page_size)
 
 
 def test_the_pages_of_trees_are_as_large_as_the_papers_format_allows():
     assert PAPER_PAGE_BASES == MAX_PAGE_BASES
 
 
-FORWARD, REVERSE = (Strand.FORWARD,), (Strand.REVERSE,)
-
-
-def purpose_of(told, line):
-    assert main(["ref.fa", "reads.fq", *line.split()]) == 0
-    return told.pop()
-
-
-@each(
-    "line, strands, mode, flipped, three_columns_for",
-    [
-        ("", FORWARD, Uniqueness.ALL, False, ""),
-        ("--for mgaps", FORWARD, Uniqueness.ALL, False, "mgaps"),
-        ("--for mgaps -b -mum", BOTH, Uniqueness.IN_BOTH, False, "mgaps"),
-        ("--for nucmer", BOTH, Uniqueness.IN_REFERENCE, False, "nucmer"),
-        ("--for nucmer -r -maxmatch", REVERSE, Uniqueness.ALL, False, "nucmer"),
-        ("--for nucmer -b -mum", BOTH, Uniqueness.IN_BOTH, False, "nucmer"),
-        ("--for nucmer -maxmatch", BOTH, Uniqueness.ALL, False, "nucmer"),
-        ("--for mummerplot", BOTH, Uniqueness.ALL, True, ""),
-        ("--for mummerplot -r -mum -F -L", REVERSE, Uniqueness.IN_BOTH, True, ""),
-        ("--for mummerplot -b -c -o x.bed -o x.txt", BOTH, Uniqueness.ALL, True, ""),
-    ],
-)
+@each("line, strands, mode, flipped, three_columns_for", table(__file__, "purposes"))
 def test_what_is_set(line, strands, mode, flipped, three_columns_for, told):
-    options = purpose_of(told, line)
-    assert options.search.strands == strands
-    assert options.search.uniqueness is mode
-    assert options.style.forward_coordinates == flipped
+    options = options_of(told, f"ref.fa reads.fq {line}")
+    assert options.search.strands == value_of(strands)
+    assert options.search.uniqueness is value_of(mode)
+    assert options.style.forward_coordinates == value_of(flipped)
     assert options.style.three_columns_for == three_columns_for
-
-
-@pytest.mark.parametrize("program", ["mgaps", "nucmer"])
-def test_a_reference_of_several_records(program, tmp_path, capfd):
-    reference, out = tmp_path / "r.fa", tmp_path / "out"
-    reference.write_text(">a\nACGTTGCA\n>b\nAAAA\n")
-    words = [str(reference), str(reference), "-C", "-q", "-l", "4", "-o", str(out)]
-    assert main([*words, "--for", program]) == 2
-    assert f"--for {program}: the reference has 2 records" in capfd.readouterr().err
-    assert not out.exists()
-    assert main([*words, "--for", "mummerplot"]) == 0
-    reference.write_text(">a\nACGTTGCA\n")
-    assert main([*words, "--for", program]) == 0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.profiles import built
 from helpers.sweeps import make_setup
+from helpers.tables import table
 
 from mummergpu.cli.main import main
 from mummergpu.hmm.proteins import SYMBOLS
@@ -80,20 +81,7 @@ def test_each_profile_has_a_folder(tmp_path):
     assert "made0 (20 nodes)" in text and "made1 (70 nodes)" in text
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("sweep one.hmm p.faa -C -o x -l 30", "-l is for studies of trees, not of profiles"),
-        ("sweep one.hmm p.faa -C -o x -b", "-b is for studies of trees, not of profiles"),
-        ("sweep one.hmm p.faa -C -o x --policies Tn", "no policy of"),
-        ("hmmsearch one.hmm p.faa --filter-policy g1crggg", "is for studies"),
-        (
-            "hmmsearch --translate --code 99 one.hmm p.faa",
-            "--code: 99 is not the number of a genetic",
-        ),
-        ("sweep one.hmm missing.faa -C -o x", "missing.faa"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), table(__file__, "errors"))
 def test_errors_are_told(words, message, capfd):
     assert run(words) in (1, 2)
     assert message in capfd.readouterr().err

@@ -5,11 +5,11 @@ import os
 import random
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 from helpers.loops import each
 from helpers.sequences import random_bases, write_fasta, write_fastq
+from helpers.tables import table
 
 from mummergpu.cli.main import MAIN_VERB, commands, main
 from mummergpu.cli.removed_options import AUTO_POLICY, REMOVED_COMMANDS, REMOVED_OPTIONS
@@ -19,11 +19,7 @@ from mummergpu.pipeline import match as pipeline
 REFERENCE = b">r\nACGTTGCATCGATCGGATCAAGCTTACGGATCCATTAG\n>s\nNNNN\n"
 READS = b"@a\nACGTTGCATCGATCGGATCAAG\n+\nIIIIIIIIIIIIIIIIIIIIII\n"
 RUBBISH = bytes(range(256)) * 40
-ROWS = [
-    [cell.strip() for cell in line.split(" | ")]
-    for line in Path(__file__).with_name("refused.txt").read_text().splitlines()
-    if line and not line.startswith("#")
-]
+ROWS = table(__file__)
 INDEXES = {
     "kmer.mgi": "-l 12",
     "parts.mgi": "-l 12 --search kmer --page-size 900",

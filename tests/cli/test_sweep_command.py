@@ -15,6 +15,7 @@ from helpers.browser import visit
 from helpers.studies import planned_in, wanted
 from helpers.sweep_command import ALL, error_of, swept, write_files
 from helpers.sweeps import read_sweep
+from helpers.tables import table
 
 from mummergpu.cli.main import main
 from mummergpu.index.tree.layout import Layout
@@ -105,19 +106,7 @@ def test_it_is_told_what_is_done(tmp_path, capfd):
     assert "mummergpu: r.fa: laying them out in 2 ways\n" in err
 
 
-@pytest.mark.parametrize(
-    ("words", "plain"),
-    [
-        ("-b", "-b"),
-        ("-r -l 31", "-r -l 31"),
-        ("-b -l 12 --page-size 700", "-b -l 12"),
-        ("-b --address-bits 32", "-b"),
-        ("--page-size auto", ""),
-        ("--any-letters more.fa", "more.fa"),
-        ("-t 1 --seed 9", ""),
-        ("-t 3", ""),
-    ],
-)
+@pytest.mark.parametrize(("words", "plain"), table(__file__, "options of the search"))
 def test_options_of_the_search_are_heeded(words, plain, tmp_path, capfd):
     short = SHORT.replace(" -t 2", "" if "-t" in words else " -t 2")
     runs = swept(f"r.fa q.fa -q {words} {short}", tmp_path).runs

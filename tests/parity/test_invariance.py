@@ -15,6 +15,7 @@ from helpers.mummer_comparison import (
 )
 from helpers.options import match_options
 from helpers.pairwise import layouts_to_try
+from helpers.tables import table
 from helpers.trees import LAYOUTS, WIDE_LAYOUTS, layout_id
 
 from mummergpu.index.kmer_index import MIN_SCRATCH_BYTES, UNKNOWN_QUERY_BASES
@@ -67,23 +68,7 @@ def test_every_layout(layout, real, mummer_binary, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["maxmatch", "mumreference", "mum"])
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "-t 1",
-        "-t 2",
-        "-t 4 --block-size 10k",
-        "-t 1 --block-size 1",
-        "-t 3 --block-size 100k --page-size 300k",
-        "-t 2 --page-size 100k",
-        "-t 1 --page-size 30000",
-        "-t 4 --page-size 100001 --block-size 1k --policy rt",
-        "-t 2 --page-size 150k --address-bits 32",
-        "-t 2 --page-size auto --address-bits 32 --policy none",
-        "-t 2 --search kmer --page-size 7k",
-        "-t 3 --search kmer --page-size 33333 --block-size 5k --max-memory 1",
-    ],
-)
+@pytest.mark.parametrize("setting", table(__file__, "threads, blocks and pages"))
 def test_threads_blocks_and_pages(mode, setting, expected, real, tmp_path):
     paths = [real.path(query) for query in PORTIERA_QUERIES]
     flags = f"-{mode} -b -l 18"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from helpers.loops import each
 from helpers.sequences import write_fasta
+from helpers.tables import keywords, table
 
 import mummergpu
 from mummergpu.cli.main import main
@@ -56,18 +57,7 @@ def test_mates_that_do_not_belong_together():
         mummergpu.match("ref.fa", ["1.fa", "2.fa", "both.fa"], "x.paf", pair=True, strands="both")
 
 
-@each(
-    "line, more",
-    [
-        ("", {}),
-        ("--for mgaps -b", {"for_program": "mgaps", "strands": "both"}),
-        ("--for mgaps", {"for_program": "mgaps", "strands": "forward"}),
-        ("--for nucmer", {"for_program": "nucmer"}),
-        ("--for nucmer -maxmatch", {"for_program": "nucmer", "mode": "maxmatch"}),
-        ("--for nucmer -r -mum", {"for_program": "nucmer", "strands": "reverse", "mode": "mum"}),
-        ("--for mummerplot", {"for_program": "mummerplot"}),
-    ],
-)
+@each("line, more", table(__file__, "purposes", str, keywords))
 def test_a_purpose_sets_what_the_command_sets(line, more):
     Path("q.fa").write_text(">q\nTGCTAAGGATCCTGCAACGT\n>p\nACGTTGCAGGATCC\n>o\nGGATCC\n")
     assert main(["-C", "-q", "-l", "4", "ref.fa", "q.fa", "-o", "x.mums", *line.split()]) == 0

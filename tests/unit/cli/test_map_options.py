@@ -5,6 +5,7 @@ import shlex
 import click
 import pytest
 from helpers.loops import each
+from helpers.tables import table
 
 from mummergpu.cli.main import commands
 from mummergpu.cli.map import map_options
@@ -48,20 +49,10 @@ def test_two_and_two_files_are_mates(words, sources):
     assert options_of(f"r.fa {words}").sources == sources
 
 
-@each(
-    "words, output",
-    [
-        ("-o x", ("x", "sam", None)),
-        ("-o x.sam.gz", ("x.sam.gz", "sam", "bgzf")),
-        ("-o x.bam", ("x.bam", "bam", None)),
-        ("-o x.cram", ("x.cram", "cram", None)),
-        ("-o x.txt --format cram", ("x.txt", "cram", None)),
-        ("--format bam", ("-", "bam", None)),
-    ],
-)
+@each("words, output", table(__file__))
 def test_the_name_or_the_option_decides_on_the_format(words, output):
     (found,) = options_of(f"r.fa a.fq {words}").outputs
-    assert (found.path, found.format, found.compression) == output
+    assert f"{found.path} {found.format} {found.compression}" == output
 
 
 def test_scores_are_those_of_the_letters():

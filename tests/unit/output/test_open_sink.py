@@ -10,6 +10,7 @@ import pytest
 from helpers.alignment_tools import GROUP
 from helpers.loops import each
 from helpers.made_alignments import random_alignments, random_reference
+from helpers.tables import table
 from helpers.written_alignments import pass_through, rows_of
 
 from mummergpu.errors import OptionError
@@ -50,21 +51,7 @@ def test_the_name_of_a_file_tells_its_format(path, format_name, compression):
     assert target_of(path) == OutputTarget(path, format_name, compression)
 
 
-@each(
-    "path, rows, expected",
-    [
-        ("x.bed", "GENOMES", "genome alignments are written as delta, .* cram or vcf, .* bed"),
-        ("x.delta", "READS", "alignments are written as sam, .* and not as delta"),
-        ("x.bam.gz", "GENOMES", "compress bam once more"),
-        ("x.cram.zst", "READS", "compress cram once more"),
-        ("x.parquet.bgz", "MATCHES", "compress parquet once more"),
-        ("x.unknown", "GENOMES", r"end in '.unknown': choose .delta, .paf, .*, or one with"),
-        ("x.txt.gz", "GENOMES", "no format has names that end in '.txt'"),
-        ("a.b/x.bamm", "READS", r"end in '.bamm': choose .sam, .paf, .bam, .cram, or one"),
-        ("x.vcf", "READS", "alignments are written as sam, .* and not as vcf"),
-        ("x.cram", "MATCHES", "matches are written as mummer, .* and not as cram"),
-    ],
-)
+@each("path, rows, expected", table(__file__, "refused formats"))
 def test_other_formats_are_refused(path, rows, expected):
     with pytest.raises(OptionError, match=expected):
         target_of(path, rows=RowKind[rows])

@@ -1,11 +1,13 @@
 """The header of SAM, its read group, and the names that it refuses."""
 
 import re
+from ast import literal_eval
 
 import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.match_cases import MatchCase
+from helpers.tables import table
 from helpers.text_cases import named_block, named_reference
 
 from mummergpu.errors import InputError, OptionError
@@ -98,21 +100,7 @@ def test_names_of_queries_that_break_the_format_are_refused(name, message):
     assert caught.value.path == "q.fa"
 
 
-@each(
-    "text, message",
-    [
-        ("ID:x", "does not begin with '@RG'"),
-        ("@RG ID:x", "does not begin with '@RG'"),
-        ("@RG", "has no ID"),
-        (r"@RG\tSM:x", "has no ID"),
-        (r"@RG\tID:", "'ID:' is no field"),
-        (r"@RG\tID:x\t", "'' is no field"),
-        (r"@RG\tID:x\tSMx", "'SMx' is no field"),
-        ("@RG\\tID:x\ny", "is no field"),
-        ("@RG\\tID:ä", "is no field"),
-        (r"@RG\tID:x\tID:y", "has a field twice"),
-    ],
-)
+@each("text, message", table(__file__, "read groups", literal_eval))
 def test_other_lines_are_no_read_group(text, message):
     with pytest.raises(OptionError, match=re.escape(message)) as caught:
         read_group_of(text)
