@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from helpers.loops import each
+from helpers.tables import table
 
 from mummergpu.cli.main import commands, main
 
@@ -56,49 +57,17 @@ def offered(monkeypatch, capfd):
     return ask
 
 
-def plain(*names):
-    return {f"plain,{name}" for name in names}
-
-
-@each(
-    "words, expected",
-    [
-        ([""], plain(*VERBS) | {"file,"}),
-        (["in"], plain("index") | {"file,in"}),
-        (["-q", "in"], plain("index") | {"file,in"}),
-        (["-l", "20", ""], plain(*VERBS) | {"file,"}),
-        (["-maxm"], plain("-maxmatch")),
-        (["--max"], plain("--maxmatch", "--max-hits", "--max-memory")),
-        (["genome.fa", "--sta"], plain("--stats")),
-        (["-b", "genome.fa", "in"], {"file,in"}),
-        (["genome.fa", "reads.fq", "in"], {"file,in"}),
-        (["match", "in"], {"file,in"}),
-        (["nucmer-shim", "--mum", "in"], {"file,in"}),
-        (["align", "--one"], plain("--one-to-one")),
-        (["align", "-o", "in"], {"file,in"}),
-        (["align", "--format", ""], plain("delta", "paf", "sam", "bam", "cram", "vcf")),
-        (["--", "in"], {"file,in"}),
-        (["--search", ""], plain("auto", "tree", "kmer")),
-        (["--search", "="], plain("auto", "tree", "kmer")),
-        (["-o", "in"], {"file,in"}),
-        (["index", "--ch"], plain("--check")),
-        (["-q", "index", "in"], {"file,in"}),
-        (["workload", "hs"], plain("HS100", "HSILL", "HSYNTH")),
-        (["workload", "-o", ""], {"dir,"}),
-        (["sweep", "--workload", "hs"], plain("HS100", "HSILL", "HSYNTH")),
-        (["sweep", "-o", ""], {"dir,"}),
-        (["sweep", "--pol"], plain("--policies")),
-        (["completion", ""], plain("bash", "zsh", "fish")),
-    ],
-)
-def test_what_is_offered(offered, words, expected):
-    assert offered(*words) == expected
+@each("words, names", table(__file__))
+def test_what_is_offered(offered, words, names):
+    expected = names.replace("VERBS", " ".join(VERBS)).split()
+    found = offered(*("" if word == "_" else word for word in words.split()))
+    assert found == {one if "," in one else f"plain,{one}" for one in expected}
 
 
 def test_every_option_of_the_main_job_is_offered(offered):
     own = commands.commands["match"].params
     names = {name for one in own for name in one.opts}
-    assert plain(*(name for name in names if name.startswith("--"))) <= offered("--")
+    assert {f"plain,{name}" for name in names if name.startswith("--")} <= offered("--")
 
 
 def test_all_that_is_called_a_file_is_completed_as_one():

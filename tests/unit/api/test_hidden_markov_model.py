@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.tables import keywords, table
 
 import mummergpu
 from mummergpu.errors import OptionError
@@ -59,21 +60,7 @@ def test_a_model_of_a_text():
         mummergpu.HiddenMarkovModel.parse(text, "n")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"transitions": [[1, 0]]}, "transitions: an array of shape"),
-        ({"emissions": [[1, -1], [0, 1]]}, "emissions: a probability that is negative"),
-        ({"emissions": [["x"], ["y"]]}, "emissions: no array of numbers"),
-        ({"start": [1]}, "start: an array of shape"),
-        ({"start": [0.9, 0.2]}, "start: the probabilities of row 0 sum to 1.1, which is more"),
-        ({"transitions": [[1, 0], [0.9, 0.2]]}, "transitions: the probabilities of row 1 sum"),
-        ({"end": [0, 0.2]}, "transitions: the probabilities of row 1 sum to 1.2, which"),
-        ({"emissions": [[0.9, 0.2], [1, 0]]}, "emissions: the probabilities of row 0 sum"),
-        ({"states": ["a", "a"]}, "states: no names"),
-        ({"alphabet": "AC"}, "alphabet: not 6 different symbols"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), table(__file__, "arrays", keywords))
 def test_arrays_that_do_not_fit_are_refused(given, message):
     words = {"states": "ab", "transitions": STEPS, "emissions": CHANCES, **given}
     with pytest.raises(OptionError, match=message):
@@ -217,17 +204,7 @@ def test_models_that_no_program_or_no_array_has():
     assert mummergpu.HiddenMarkovModel.parse(silent.to_program()).fit("AA").scores[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"iterations": 0}, "iterations: 0 is no number of iterations"),
-        ({"iterations": 2.5}, "iterations: 2.5 is no number of iterations"),
-        ({"tolerance": float("nan")}, "tolerance: nan is no finite number"),
-        ({"sequences": []}, "sequences: no sequence to fit"),
-        ({"sequences": ["12", "6"]}, "sequences: sequence 1 is impossible in the model"),
-        ({"sequences": ["7"]}, "sequences: a symbol that is not in the alphabet"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), table(__file__, "training", keywords))
 def test_training_that_cannot_be(given, message):
     model = mummergpu.HiddenMarkovModel(["a"], [[1]], [[0.2] * 5 + [0]], alphabet="123456")
     with pytest.raises(OptionError, match=message):

@@ -208,36 +208,6 @@ def test_tables(index):
     assert m.to_polars().rows() == rows
 
 
-@pytest.mark.parametrize(
-    ("told", "message"),
-    [
-        ({"strands": "plus"}, "strands: 'plus' is not one of 'both', 'forward', 'reverse'"),
-        ({"strands": ["both"]}, r"strands: \['both'\] is not one of"),
-        ({"mode": "mem"}, "mode: 'mem' is not one of"),
-        ({"backend": "gpu"}, "backend: 'gpu' is not one of"),
-        ({"threads": 0}, "threads: 0 is not positive"),
-        ({"threads": "two"}, "threads: 'two' is not an integer"),
-        ({"min_length": 0}, "min_length: 0 is not positive"),
-        ({"min_length": 2.5}, "min_length: 2.5 is not an integer"),
-        ({"min_length": 1 << 70}, "min_length: .* is not between"),
-        ({"min_length": float("nan")}, "min_length: nan is not an integer"),
-        ({"pair": "no"}, "pair: 'no' is neither True nor False"),
-        ({"queries": Path("q.fa")}, "'stream' reads files"),
-        ({"queries": "reads.fq!"}, "'!' is not a sequence character"),
-        ({"queries": [("a\nb", "ACGT")]}, "the name of a record is one line"),
-        ({"queries": [("a", ">b\nACGT")]}, "a sequence in memory has bases only"),
-        ({"queries": [("prot", "MKVLAAGIVGLPWEND")]}, "neither bases nor IUPAC codes"),
-        ({"queries": ["ACGT"]}, "queries: 'ACGT' is not a name and a sequence"),
-        ({"queries": [("a", "ACGT"), "ACGT"]}, "queries: 'ACGT' is not a name and a sequence"),
-        ({"queries": [("a", 7)]}, r"queries: \('a', 7\) is not a name and a sequence"),
-        ({"queries": 7}, "queries: 7 has no names and sequences"),
-    ],
-)
-def test_wrong_arguments_are_errors(index, told, message):
-    with pytest.raises(mummergpu.MummergpuError, match=message):
-        index.match(**{"queries": "ACGT", **told})
-
-
 def test_numbers_and_paths_of_other_libraries_are_taken(index):
     expected = list(index.match(QUERIES, min_length=14, threads=1))
     numbers = {"min_length": np.uint16(14), "threads": np.int32(1)}

@@ -160,49 +160,6 @@ def test_reads_in_memory_need_no_qualities(index, mates):
     assert told == [n % 2 == 0 for n in range(PAIRS)]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"reads": ["ACGT" * 9, ("r", "ACGT")]}, "reads: .* is not the name of a file"),
-        ({"reads": [("r", "ACGT"), "ACGT"]}, "reads: 'ACGT' is not a name and a sequence"),
-        ({"reads": b"ACGT"}, "reads: b'ACGT' is neither a file nor reads with their names"),
-        ({"reads": [("r", "ACGT", "FF")]}, "quality has 2 characters, sequence has 4 .record 'r'"),
-        ({"reads": [("r", "ACGT", "FFF ")]}, "a quality is not from 0 to 93"),
-        ({"reads": [("r", "ACGT", [1, 2, 3, 94])]}, "a quality is not from 0 to 93"),
-        ({"reads": [("r", "ACGT", [-1, 2, 3, 4])]}, "a quality is not from 0 to 93"),
-        ({"reads": [("r", "ACGT", [0.5] * 4)]}, "are no qualities of bases"),
-        ({"reads": [("r", "AC!T")]}, "'!' is not a sequence character"),
-        ({"reads": [(("r", "ACGT"), ("r", "ACGT")), ("s", "ACGT")]}, "pairs and single reads"),
-        ({"reads": [("r", "ACGT"), (("r", "ACGT"), ("r", "ACGT"))]}, "pairs and single reads"),
-        ({"reads": [(("r", "ACGT"), ("s", "ACGT"))]}, "<memory>: not the mate of 'r'"),
-        ({"reads": [("r", "ACGT")], "mates": []}, "mates: name at least one file, or give a read"),
-        ({"reads": [("r", "ACGT")], "mates": "2.fq"}, "mates: .* both in files, or both in memory"),
-        ({"reads": [("r", "ACGT")], "interleaved": True}, "the last read has no mate"),
-        ({"reads": [("r", "ACGT")], "mates": [("r", "A"), ("s", "A")]}, "the read has no mate"),
-        (
-            {"reads": [(("r", "ACGT"), ("r", "ACGT"))], "mates": [("r", "A")]},
-            "mates: the reads are pairs already",
-        ),
-        ({"reads": []}, "name at least one file"),
-        ({"reads": ["1.fq"], "mates": ["2.fq", "2.fq"]}, "2 files of mates for 1"),
-        ({"reads": "1.fq", "mates": "2.fq", "interleaved": True}, "have no other file"),
-        ({"reads": "1.fq", "insert_size": (1,)}, "is not a mean and a deviation"),
-        ({"reads": "1.fq", "orientation": "rr"}, "'rr' is not one of 'fr', 'rf', 'ff'"),
-        ({"reads": "1.fq", "insert_size": (1, 2, 3, 4, 5)}, "is not a mean and a deviation"),
-        ({"reads": "1.fq", "insert_size": (9, 2, 3, 4)}, "largest size, 3, is below the smallest"),
-        ({"reads": "1.fq", "mates": "2.fq", "single": True}, "single reads have no mates"),
-        ({"reads": [(("a", "AC"), ("a", "GT"))], "single": True}, "the reads are pairs"),
-        ({"reads": "1.fq", "insert_size": (-1, 2)}, "are not numbers of bases"),
-        ({"reads": "1.fq", "max_secondary": -1}, "max_secondary: -1 is less than 0"),
-        ({"reads": "1.fq", "seed_length": 3}, "finds no matches of less than"),
-        ({"reads": "1.fq", "backend": "gpu"}, "'gpu' is not one of"),
-    ],
-)
-def test_wrong_arguments(index, arguments, message):
-    with pytest.raises(mummergpu.MummergpuError, match=message):
-        index.map(**arguments)
-
-
 def test_an_error_of_who_makes_the_reads_is_theirs(index):
     def reads():
         yield "r", "ACGT"

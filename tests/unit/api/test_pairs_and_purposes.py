@@ -10,7 +10,6 @@ from helpers.tables import keywords, table
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError, OptionError
-from mummergpu.output.options import TextStyle
 
 NAMED = ["a/1", "a/2", "b/1", "b/2"]
 MATES = [("a", "ACGTTGC"), ("a/2", "TTAGCA"), ("b", "GGATCC"), ("b", "ACG")]
@@ -20,7 +19,7 @@ MATES = [("a", "ACGTTGC"), ("a/2", "TTAGCA"), ("b", "GGATCC"), ("b", "ACG")]
 def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("ref.fa").write_text(">r\nACGTTGCAGGATCCTTAGCA\n")
-    Path("two.fa").write_text(">r\nACGTTGCAGG\n>s\nATCCTTAGCA\n")
+
     Path("1.fa").write_text(">a\nACGTTGC\n>b x\nGGATCC\n")
     Path("2.fa").write_text(">a\nTTAGCA\n>b y\nACG\n")
     write_fasta("both.fa", MATES)
@@ -63,23 +62,3 @@ def test_a_purpose_sets_what_the_command_sets(line, more):
     assert main(["-C", "-q", "-l", "4", "ref.fa", "q.fa", "-o", "x.mums", *line.split()]) == 0
     mummergpu.match("ref.fa", "q.fa", "y.mums", 4, backend="cpu", **more)
     assert Path("x.mums").read_bytes() == Path("y.mums").read_bytes()
-
-
-@each(
-    "more, message",
-    [
-        (
-            {"for_program": "nucmr"},
-            "for_program: 'nucmr' is not one of 'mgaps', 'nucmer', 'mummerplot'",
-        ),
-        ({"style": TextStyle(four_columns=True)}, "'nucmer' and four_columns exclude"),
-        ({"strands": "forward"}, "'nucmer' and strands='forward' exclude"),
-        ({"output": "x.paf"}, "'nucmer' and output as paf exclude"),
-        ({"reference": "two.fa"}, "for_program=nucmer: the reference has 2 records"),
-    ],
-)
-def test_a_purpose_refuses_what_makes_no_sense(more, message):
-    given = {"reference": "ref.fa", "queries": "1.fa", "output": "x.mums", "min_length": 5}
-    with pytest.raises(OptionError) as caught:
-        mummergpu.match(**(given | {"for_program": "nucmer", "backend": "cpu"} | more))
-    assert message in str(caught.value)
