@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
+from helpers.children import child
 from helpers.loops import each
 from helpers.tables import table
 
@@ -87,20 +88,16 @@ def test_all_that_is_called_a_file_is_completed_as_one():
 
 
 def test_completion_imports_nothing_heavy():
-    program = (
-        "import sys\n"
-        "from mummergpu.cli.main import main\n"
-        "assert main([]) == 0\n"
-        "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy) or 0)\n"
-    )
+    program = """
+import sys
+from mummergpu.cli.main import main
+assert main([]) == 0
+sys.exit(', '.join({'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)) or 0)
+"""
     for words in ("mummergpu -", "mummergpu workload ", "mummergpu index --"):
         asked = {"_MUMMERGPU_COMPLETE": "zsh_complete", "COMP_WORDS": words}
-        environment = {**os.environ, **asked, "COMP_CWORD": str(words.count(" "))}
-        command = [sys.executable, "-c", program]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout
+        done = child("-c", program, env={**asked, "COMP_CWORD": str(words.count(" "))})
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout
 
 
 @pytest.mark.parametrize("instruction", ["bash", "csh_complete", "1"])

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.children import COMMAND, child
 
 from mummergpu.cli import doctor
 from mummergpu.cli.main import main
@@ -194,16 +194,8 @@ def test_a_backend_that_cannot_be_looked_at_is_a_line(monkeypatch, capfd):
 def test_a_broken_library_is_a_line_and_exit_code_1(library, tmp_path):
     (tmp_path / f"{library}.py").write_text("raise ImportError('it is broken')\n")
     paths = os.pathsep.join([str(tmp_path), str(PACKAGE_FOLDER.parent)])
-    done = subprocess.run(
-        [sys.executable, "-m", "mummergpu", "doctor"],
-        env={**os.environ, "PYTHONPATH": paths},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1, done.stderr
-    assert done.stderr == ""
+    done = child(*COMMAND, "doctor", env={"PYTHONPATH": paths}, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
     assert row(lines, library).endswith("cannot be imported: it is broken")
     assert row(lines, "backend") == f"none works; pip install --force-reinstall {library}"

@@ -4,18 +4,18 @@ import json
 import mmap
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from helpers.children import child
 from helpers.loops import each
 from helpers.tables import table
 
 from mummergpu.cli.main import main
 from mummergpu.runtime.compiled.store import process_store
 
-COMMAND = [sys.executable, "-m", "mummergpu", *"hmm m.hmm t.fa -v".split()]
+COMMAND = [*"-m mummergpu hmm m.hmm t.fa -v".split()]
 """It needs a few compiled functions only, where none of them is kept."""
 
 PROGRAM = """hmm m { alphabet [A, C, G, T]; startstate s; state n emits e; s -> n 1; n -> n 1;
@@ -41,8 +41,7 @@ def inside(tmp_path, monkeypatch):
 
 
 def run_child(command=COMMAND, **variables):
-    environment = os.environ | variables
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+    return child(*command, env=variables)
 
 
 def told(done):
@@ -70,7 +69,7 @@ def test_a_damaged_cache_on_a_full_disk_costs_time_only(inside):
         content[len(content) // 2] ^= 4
         path.write_bytes([content, content[: len(content) // 3], b""][number % 3])
     before = {path: path.read_bytes() for path in files}
-    command = [sys.executable, "-c", FULL_DISK, *COMMAND[3:]]
+    command = ["-c", FULL_DISK, *COMMAND[2:]]
     done = run_child(command, MUMMERGPU_CACHE_DIR=str(inside / "cache"))
     assert told(done) == [f"mummergpu: compiled code is damaged in {inside}/cache/processor"]
     # Nothing can have been repaired, and no part of a file lies about.
@@ -216,7 +215,7 @@ def test_a_job_with_an_index_needs_none_of_the_constants_of_linux(inside, name, 
 def run_elsewhere(words, machine=""):
     """Where no other machine is claimed, the code that is kept for this one is taken."""
     names = [" ".join(OF_LINUX), " ".join(OF_LINUX_IN_MMAP), machine]
-    done = run_child([sys.executable, "-c", ELSEWHERE, *names, *words.split()])
+    done = run_child(["-c", ELSEWHERE, *names, *words.split()])
     assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
     return done.stdout
 

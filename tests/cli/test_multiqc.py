@@ -50,34 +50,34 @@ def test_a_failed_run_leaves_no_file(folder):
 
 
 def page_of(multiqc):
-    """Let MultiQC make its page of the files in 'runs'; return its text and the folder of data."""
+    """Let MultiQC make its page of the files in 'runs'; return its text, and a row a sample."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [multiqc, "--no-ansi", "--no-version-check", "-o", "page", "runs"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, check=False
-    )
+    given = {"env": environment, "capture_output": True, "text": True, "timeout": TIMEOUT}
+    done = subprocess.run(command, **given)
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr.lower() and "error" not in done.stderr.lower()
-    return Path("page/multiqc_report.html").read_text(), Path("page/multiqc_data")
+    with open("page/multiqc_data/multiqc_general_stats.txt", newline="") as file:
+        rows = {row["Sample"]: row for row in csv.DictReader(file, delimiter="\t")}
+    return Path("page/multiqc_report.html").read_text(), rows
 
 
-def general_statistics_of(data):
-    """Return the columns of each sample in the general statistics."""
-    with open(data / "multiqc_general_stats.txt", newline="") as file:
-        return {row["Sample"]: row for row in csv.DictReader(file, delimiter="\t")}
+def given_for(sample, row):
+    """The values that MultiQC was given of a sample, which must be those of its row."""
+    given = json.loads(Path(f"runs/{sample}_mqc.json").read_text())["data"][sample]
+    for name, value in given.items():
+        (column,) = (key for key in row if key.endswith(f"-{name}"))
+        assert float(row[column]) == pytest.approx(value)
+    return given
 
 
 def test_multiqc_shows_the_table(folder, multiqc_binary):
-    page, data = page_of(multiqc_binary)
+    page, rows = page_of(multiqc_binary)
     for words in ("mummergpu", "With match", "% Covered"):
         assert words in page
-    rows = general_statistics_of(data)
     assert set(rows) == {"reads", "none", "genome"}
     for sample, row in rows.items():
-        given = json.loads((folder / "runs" / f"{sample}_mqc.json").read_text())["data"][sample]
-        for name, value in given.items():
-            (column,) = (key for key in row if key.endswith(f"-{name}"))
-            assert float(row[column]) == pytest.approx(value)
+        given_for(sample, row)
 
 
 def test_multiqc_shows_mapped_reads(tmp_path, monkeypatch, multiqc_binary):
@@ -87,14 +87,8 @@ def test_multiqc_shows_mapped_reads(tmp_path, monkeypatch, multiqc_binary):
     for sample, files in (("pairs", ("1.fq", "2.fq")), ("single", ("1.fq",))):
         words = ["map", "--backend", "cpu", "-q", "r.fa", *files, "-o", "x.bam"]
         assert main([*words, "--multiqc", f"runs/{sample}_mqc.json"]) == 0
-    page, data = page_of(multiqc_binary)
+    page, rows = page_of(multiqc_binary)
     for words in ("Insert size", "% MAPQ", "% Proper pairs"):
         assert words in page
-    rows = general_statistics_of(data)
-    assert set(rows) == {"pairs", "single"}
-    for sample, row in rows.items():
-        given = json.loads(Path(f"runs/{sample}_mqc.json").read_text())["data"][sample]
-        assert given["reads"] == (400 if sample == "pairs" else 200)
-        for name, value in given.items():
-            (column,) = (key for key in row if key.endswith(f"-{name}"))
-            assert float(row[column]) == pytest.approx(value)
+    reads = {sample: given_for(sample, row)["reads"] for sample, row in rows.items()}
+    assert reads == {"pairs": 400, "single": 200}

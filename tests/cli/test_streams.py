@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from helpers.children import child
 
 from mummergpu.cli.exit_on_signal import ENDINGS
 from mummergpu.cli.main import main
@@ -180,15 +181,12 @@ sys.exit(cli.main(["-q", "r.fa", "q.fa", "-o", "out"]))
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "line"),
-    [
-        (signal.SIGINT, b"mummergpu: interrupted\n"),
-        (signal.SIGTERM, b"mummergpu: terminated\n"),
-        (signal.SIGHUP, b"mummergpu: terminal closed\n"),
-    ],
-)
-def test_signals_end_a_busy_process_at_once(number, line, inside):
+def line_of(number):
+    return f"mummergpu: {ENDINGS[number]}\n".encode()
+
+
+@pytest.mark.parametrize("number", ENDINGS)
+def test_signals_end_a_busy_process_at_once(number, inside):
     # What has been started in the background of a shell inherits that SIGINT is ignored.
     process = subprocess.Popen(
         [sys.executable, "-c", BUSY],
@@ -197,12 +195,11 @@ def test_signals_end_a_busy_process_at_once(number, line, inside):
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     with process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"busy\n"
         process.send_signal(number)
         # The work never ends by itself.
         _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (128 + number, line)
+    assert (process.returncode, err) == (128 + number, line_of(number))
     assert sorted(os.listdir(inside)) == ["q.fa", "r.fa"]
 
 
@@ -225,7 +222,6 @@ def test_interrupt_while_waiting_for_input(inside):
         while not has_an_output_in(inside, process.pid):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
         err = process.stderr.read()
         assert process.wait(timeout=60) == 130
     assert err.endswith(b"mummergpu: interrupted\n")
@@ -241,7 +237,6 @@ def test_ignored_signal_stays_ignored(inside):
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
     )
     with process:
-        assert process.stdin is not None
         process.stdin.write(b">q\n")
         process.stdin.flush()
         time.sleep(0.5)
@@ -260,7 +255,7 @@ def test_progress_appears_on_a_terminal(inside):
         shown = b""
         while b"reads done" not in shown:
             shown += os.read(leader, 1000)
-        assert process.stdin is not None
+
         process.stdin.write(b">q\n" + READ + b"\n")
         process.stdin.close()
         assert process.wait(timeout=60) == 0
@@ -307,16 +302,8 @@ def run_program(program, *words, ignored=()):
     )
 
 
-@pytest.mark.parametrize(
-    ("number", "line"),
-    [
-        (signal.SIGINT, b"mummergpu: interrupted\n"),
-        (signal.SIGTERM, b"mummergpu: terminated\n"),
-        (signal.SIGHUP, b"mummergpu: terminal closed\n"),
-    ],
-)
-def test_a_signal_at_any_moment_ends_in_one_line(number, line, tmp_path):
-    (tmp_path / "r.fa").write_bytes(b">r\nACGTTGCATCGATCGGATCAAGCTTACG\n")
+@pytest.mark.parametrize("number", DELAYS)
+def test_a_signal_at_any_moment_ends_in_one_line(number, tmp_path):
     for delay in DELAYS[number]:
         process = subprocess.Popen(
             [sys.executable, "-c", ANNOUNCED, "-q", "r.fa", "-", "-o", "out"],
@@ -328,11 +315,11 @@ def test_a_signal_at_any_moment_ends_in_one_line(number, line, tmp_path):
             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         )
         with process:
-            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            assert process.stdout.readline() == b"ready\n"
             time.sleep(delay / 1000)
             process.send_signal(number)
-            assert process.stderr is not None
-            assert (process.stderr.read(), process.wait(30)) == (line, 128 + number), delay
+            ended = process.stderr.read(), process.wait(30)
+            assert ended == (line_of(number), 128 + number), delay
         assert sorted(os.listdir(tmp_path)) == ["q.fa", "r.fa"]
 
 
@@ -369,8 +356,8 @@ exit_on_signal.end_at_signals = interrupt
 from mummergpu.__main__ import run
 run()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
-    assert (done.returncode, done.stderr) == (130, b"mummergpu: interrupted\n")
+    done = child("-c", program)
+    assert (done.returncode, done.stderr) == (130, "mummergpu: interrupted\n")
 
 
 def test_what_the_parent_ignores_stays_ignored():
@@ -382,11 +369,9 @@ end_at_signals()
 ignored = [one for one in ENDINGS if signal.getsignal(one) is signal.SIG_IGN]
 print(*(signal.Signals(one).name for one in ignored))
 """
-    assert run_program(program, ignored=(signal.SIGINT, signal.SIGHUP)).split() == [
-        "SIGINT",
-        "SIGHUP",
-    ]
-    assert run_program(program, ignored=(signal.SIGHUP,)).split() == ["SIGHUP"]
+    for names in ("SIGINT SIGHUP", "SIGHUP"):
+        ignored = [getattr(signal, name) for name in names.split()]
+        assert run_program(program, ignored=ignored) == f"{names}\n"
 
 
 AT_AN_IMPORT = """
@@ -414,21 +399,18 @@ run()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_at_an_import_of_the_start_ends_in_one_line(number, tmp_path):
+@pytest.mark.parametrize("number", ENDINGS)
+def test_a_signal_at_an_import_of_the_start_ends_in_one_line(number):
     """At the first imports behind the handlers, and at some later ones."""
-    (tmp_path / "r.fa").write_bytes(b">r\nACGTTGCATCGATCGGATCAAGCTTACG\n")
     for at in (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)[:: 1 if number == signal.SIGINT else 3]:
         done = subprocess.run(
             [sys.executable, "-c", AT_AN_IMPORT],
-            cwd=tmp_path,
             env=os.environ | {"AT": f"{at}", "SIGNAL": f"{int(number)}"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         )
-        line = f"mummergpu: {ENDINGS[number]}\n".encode()
-        assert (done.returncode, done.stderr) == (128 + number, line), at
+        assert (done.returncode, done.stderr) == (128 + number, line_of(number)), at
 
 
 LIBRARY_THREADS = """
@@ -461,12 +443,11 @@ def test_a_number_of_threads_that_the_user_gives_numpy_stays(monkeypatch):
     ],
 )
 def test_nothing_heavy_is_imported_before_there_is_work(words):
-    program = (
-        "import sys\n"
-        "from mummergpu.cli.main import main\n"
-        f"assert main({words.split()!r}) == 0\n"
-        "heavy = {'numpy', 'numba', 'pysam', 'isal', 'llvmlite'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy) or 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    program = f"""
+import sys
+from mummergpu.cli.main import main
+assert main({words.split()!r}) == 0
+sys.exit(', '.join({{'numpy', 'numba', 'pysam', 'isal', 'llvmlite'}} & set(sys.modules)) or 0)
+"""
+    done = child("-c", program)
     assert (done.returncode, done.stderr) == (0, "")

@@ -3,16 +3,15 @@
 import os
 import stat
 import subprocess
-import sys
 
 import pytest
+from helpers.children import COMMAND, child, printed_by
 from helpers.claimed_processor import CLAIM, describe
 
 from mummergpu.cli.main import main
 from mummergpu.runtime.compiled.levels import LEVELS, machine_levels
 
 RUN = CLAIM + "from mummergpu.__main__ import run\nrun()\n"
-PROGRAM = [sys.executable, "-m", "mummergpu"]
 
 AFTERWARDS = (
     "made/reference.fa made/reads.fq -b -l 14 -C -o 1.txt",
@@ -35,11 +34,8 @@ AFTERWARDS = (
 
 
 def everything(folder):
-    return {
-        path: (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
 def write_copy(folder):
@@ -53,10 +49,7 @@ def write_copy(folder):
 @pytest.mark.timeout(900)
 def test_a_warm_up_compiles_what_is_not_kept_yet():
     """It also spares the tests behind it to compile; see `helpers/first_tests.py`."""
-    told = [
-        subprocess.run([*PROGRAM, "warmup"], capture_output=True, text=True, check=True).stderr
-        for _ in range(2)
-    ]
+    told = [child(*COMMAND, "warmup", check=True).stderr for _ in range(2)]
     assert "functions were compiled, and are kept in " in told[0]
     assert told[1].startswith("mummergpu: 0 functions") or not machine_levels()
 
@@ -64,14 +57,14 @@ def test_a_warm_up_compiles_what_is_not_kept_yet():
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif("x86-64-v2" not in machine_levels(), reason="there are no images here")
-def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path):
+def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path, monkeypatch):
     level = "x86-64-v2"
     cache = tmp_path / "cache"
-    environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
-    environment["MUMMERGPU_CACHE_DIR"] = str(cache)
-    done = subprocess.run(
-        [*PROGRAM, "warmup", "--cpu", level], env=environment, capture_output=True, text=True
-    )
+    for name in [name for name in os.environ if "NUMBA" in name]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("MUMMERGPU_CACHE_DIR", str(cache))
+    monkeypatch.chdir(tmp_path)
+    done = child(*COMMAND, "warmup", "--cpu", level)
     assert done.returncode == 0, done.stderr
     assert f"are kept in {cache}" in done.stderr
     before = everything(cache)
@@ -81,19 +74,12 @@ def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path
         # Any user may read it, and nobody but its owner could write to it.
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == (0o055 if path.is_dir() else 0o044)
         path.chmod(0o555 if path.is_dir() else 0o444)
-    subprocess.run(
-        [*PROGRAM, "workload", "HSYNTH", "--scale", "0.01", "-o", "made", "-q"],
-        cwd=tmp_path,
-        check=True,
-    )
+    printed_by(*COMMAND, *"workload HSYNTH --scale 0.01 -o made -q".split())
     write_copy(tmp_path)
-    subprocess.run(["gzip", "-k", "made/reads.fq", "again.fa"], cwd=tmp_path, check=True)
+    subprocess.run(["gzip", "-k", "made/reads.fq", "again.fa"], check=True)
     other = describe(tmp_path / "other", LEVELS[level])
     for words in AFTERWARDS:
-        command = [sys.executable, "-c", RUN, str(other), *words.split()]
-        done = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True
-        )
+        done = child("-c", RUN, other, *words.split())
         assert done.returncode == 0, done.stderr
         assert "compiling" not in done.stderr, words
     assert everything(cache) == before
@@ -101,11 +87,9 @@ def test_after_a_warm_up_for_a_level_another_processor_compiles_nothing(tmp_path
 
 def test_nothing_is_compiled_where_nothing_can_be_kept(tmp_path):
     (tmp_path / "file").touch()
-    environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path / "file" / "x")}
-    done = subprocess.run(
-        [*PROGRAM, "warmup"], env=environment, capture_output=True, text=True, timeout=60
-    )
-    place = tmp_path / "file" / "x" / "processor"
+    folder = tmp_path / "file" / "x"
+    done = child(*COMMAND, "warmup", env={"MUMMERGPU_CACHE_DIR": str(folder)}, timeout=60)
+    place = folder / "processor"
     message = f"mummergpu: error: {place}: compiled code cannot be kept there\n"
     assert (done.returncode, done.stderr) == (1, message)
 

@@ -17,14 +17,8 @@ SOURCE = Path(__file__).resolve().parents[2]
 def run(*command, folder):
     """Run a command that knows nothing of the checkout; return what it prints."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    done = subprocess.run(
-        [str(word) for word in command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    settings = {"cwd": folder, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run(list(map(str, command)), **settings)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -76,8 +70,7 @@ def test_the_wheel_holds_the_package_its_data_and_the_licence(wheel):
     kernels = kernel_files()
     assert {"tree/program.cu", "kmer/program.cu"} <= set(kernels)
     assert {f"mummergpu/kernels/{name}" for name in kernels} <= names
-    templates = "mummergpu/studies/templates"
-    assert f"{templates}/report.html.j2" in names
+    assert "mummergpu/studies/templates/report.html.j2" in names
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "benchmarks/")) for name in names)
 
@@ -102,9 +95,8 @@ def test_the_source_archive_makes_the_same_wheel(wheel, tmp_path):
 
 
 def test_the_installed_package_is_the_one_that_runs(installed, tmp_path):
-    where = run(
-        installed / "python", "-c", "import mummergpu; print(mummergpu.__file__)", folder=tmp_path
-    )
+    program = "import mummergpu; print(mummergpu.__file__)"
+    where = run(installed / "python", "-c", program, folder=tmp_path)
     assert Path(where.strip()).is_relative_to(installed.parent)
     version = run(installed / "mummergpu", "--version", folder=tmp_path)
     assert version.split() == ["mummergpu", __version__]
@@ -137,9 +129,8 @@ def test_the_installed_command_makes_a_workload_and_matches_it(installed, tmp_pa
     reference.write_text(text[:20_000])
     options = ["--reference", reference, "--scale", "0.0001"]
     run(program, "workload", "LMONO", "-o", "example", *options, folder=tmp_path)
-    rows = run(
-        program, "example/reference.fa", "example/reads.fq", "-l", "20", folder=tmp_path
-    ).splitlines()
+    files = ("example/reference.fa", "example/reads.fq")
+    rows = run(program, *files, "-l", "20", folder=tmp_path).splitlines()
     assert sum(row.startswith("> LMONO.") for row in rows) == 100
     matches = [row.split() for row in rows if not row.startswith(">")]
     assert len(matches) >= 40
