@@ -13,7 +13,7 @@ import pytest
 from helpers.alignment_tools import output_of
 from helpers.genomes import changed
 from helpers.requirements import program_of
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 from helpers.whole_alignments import whole_alignment
 
 from mummergpu.cli.main import main
@@ -28,11 +28,6 @@ PAIRS = {
 }
 
 
-def write_fasta(path, *texts):
-    path.write_text("".join(f">{path.stem}{n} text\n{text}\n" for n, text in enumerate(texts)))
-    return path
-
-
 @pytest.fixture(scope="module")
 def genomes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("genomes")
@@ -40,11 +35,9 @@ def genomes(tmp_path_factory):
     first, second = random_bases(some, 20_000), random_bases(some, 8000)
     moved = first[:7000] + reverse_complement(first[7000:12_000]) + first[12_000:]
     copies = changed(moved, some, 0.02, 0.002), changed(second, some, 0.05, 0.002)
-    repeated = copies[1][1000:3000]
-    return (
-        write_fasta(folder / "a.fa", first, second),
-        write_fasta(folder / "b.fa", *copies, repeated),
-    )
+    queries = {"b0 text": copies[0], "b1 text": copies[1], "b2 text": copies[1][1000:3000]}
+    references = {"a0 text": first, "a1 text": second}
+    return write_fasta(folder / "a.fa", references), write_fasta(folder / "b.fa", queries)
 
 
 def align(capfd, *words):
@@ -143,9 +136,7 @@ def test_a_delta_of_files_that_mummer_cannot_read_is_told_of(capfd, genomes, tmp
     packed = tmp_path / "a.fa.gz"
     packed.write_bytes(gzip.compress(genomes[0].read_bytes()))
     for reference, name, count in (
-        (packed, "x.delta", 1),
-        (genomes[0], "x.delta", 0),
-        (packed, "x.paf", 0),
+        *((packed, "x.delta", 1), (genomes[0], "x.delta", 0), (packed, "x.paf", 0)),
     ):
         words = [str(reference), str(genomes[1]), "-o", str(tmp_path / name)]
         assert main(["align", "-C", "--no-progress", *words]) == 0
@@ -159,9 +150,9 @@ def test_a_delta_that_its_readers_would_misread_is_told_of(capfd, tmp_path, monk
     monkeypatch.chdir(tmp_path / "a blank")
     made = random.Random(3)
     one, two = (random_bases(made, 3000) for _ in range(2))
-    changed = one[:1500] + "ACGT"["CGTA".index(one[1500])] + one[1501:]
-    Path("r.fa").write_text(f">a\n{one}\n>b\n{two}\n")
-    Path("q.fa").write_text(f">a\n{changed}\n>c\n{two}\n")
+    write_fasta("r.fa", {"a": one, "b": two})
+    other = "ACGT"["CGTA".index(one[1500])]
+    write_fasta("q.fa", {"a": one[:1500] + other + one[1501:], "c": two})
     for name in ("r", "q"):
         plain = Path(f"{name}.fa").read_bytes()
         Path(f"{name}_crlf.fa").write_bytes(plain.replace(b"\n", b"\r\n"))
@@ -177,9 +168,8 @@ def test_a_delta_that_its_readers_would_misread_is_told_of(capfd, tmp_path, monk
         ("r.fa.gz", "q_twice.fa", ("r.fa.gz', which is not plain", "q_twice.fa: several")),
     ):
         assert main(["align", "-C", "--no-progress", reference, query, "-o", "x.delta"]) == 0
-        told = [
-            line for line in capfd.readouterr().err.splitlines() if "a folder of its" not in line
-        ]
+        lines = capfd.readouterr().err.splitlines()
+        told = [line for line in lines if "a folder of its" not in line]
         assert len(told) == len(words)
         assert all(any(word in line for line in told) for word in words)
         done = subprocess.run([show_snps, "-CHT", "x.delta"], capture_output=True, check=False)
@@ -202,8 +192,7 @@ def whole_files(tmp_path, monkeypatch):
         random_bases(some, 40),
     ]
     for name, texts in (("r", records), ("q", queries)):
-        text = "".join(f">{name}{n}\n{one}\n" for n, one in enumerate(texts))
-        Path(f"{name}.fa").write_text(text)
+        write_fasta(f"{name}.fa", ((f"{name}{n}", one) for n, one in enumerate(texts)))
     return records, queries
 
 
@@ -219,26 +208,20 @@ def trimmed(path):
 
 
 def align_whole(capfd, *words, code=0):
-    assert main(["align", "-q", "-C", *words]) == code
+    assert main(["align", "-q", "-C", *map(str, words)]) == code
     found = capfd.readouterr()
     return found.out if code == 0 else found.err
 
 
 @pytest.mark.parametrize("method", ["wavefront", "streaming"])
 def test_each_query_is_aligned_with_each_record(capfd, whole_files, method):
-    rows = [
-        line.split("\t")
-        for line in align_whole(
-            capfd, "--method", method, "r.fa", "q.fa", "--format", "paf"
-        ).splitlines()
-    ]
+    text = align_whole(capfd, "--method", method, "r.fa", "q.fa", "--format", "paf")
+    rows = [line.split("\t") for line in text.splitlines()]
     expected = {}
     for q, query in enumerate(whole_files[1]):
         for r, record in enumerate(whole_files[0]):
-            both = [
-                whole_alignment(codes(text), codes(record), NUCMER_COSTS)
-                for text in (query, reverse_complement(query))
-            ]
+            texts = query, reverse_complement(query)
+            both = [whole_alignment(codes(one), codes(record), NUCMER_COSTS) for one in texts]
             strand = "+" if both[0][0] >= both[1][0] else "-"
             score, path = both[strand == "-"]
             gaps = [operation for operation in path if operation not in trimmed(path)]
@@ -259,7 +242,7 @@ def test_auto_aligns_small_pairs_from_end_to_end(capfd, tmp_path, percent):
     some = random.Random(percent)
     text = random_bases(some, 1500)
     copy = changed(text, some, 0.009 * percent, 0.001 * percent)
-    files = [str(write_fasta(tmp_path / f"{n}.fa", one)) for n, one in (("r", text), ("q", copy))]
+    files = [write_fasta(tmp_path / f"{n}.fa", {n: one}) for n, one in (("r", text), ("q", copy))]
     found = {
         method: align_whole(capfd, "--method", method, *files, "--format", "paf").splitlines()
         for method in ("auto", "wavefront", "tile")
@@ -279,12 +262,12 @@ def test_auto_chooses_by_the_lengths(capfd, genomes, tmp_path, monkeypatch):
     cuts = {"long": text[1500:2900], "part": text[2000:2400], "alike": text[2020:3000]}
     texts = {name: changed(one, some, 0.02, 0.002) for name, one in cuts.items()}
     for names in (texts, ["long", "part"], ["alike"]):
-        records = "".join(f">{name}\n{texts[name]}\n" for name in names)
-        (tmp_path / f"{'_'.join(names)}.fa").write_text(records)
-    reference = str(write_fasta(tmp_path / "r.fa", text[2000:3000], text[12_000:12_900]))
+        write_fasta(tmp_path / f"{'_'.join(names)}.fa", ((name, texts[name]) for name in names))
+    records = {"r0": text[2000:3000], "r1": text[12_000:12_900]}
+    reference = write_fasta(tmp_path / "r.fa", records)
 
     def rows(method, names):
-        words = ("--method", method, reference, str(tmp_path / f"{names}.fa"), "--format", "paf")
+        words = ("--method", method, reference, tmp_path / f"{names}.fa", "--format", "paf")
         return align_whole(capfd, *words).splitlines()
 
     most = 1024 // BLOCK_ROWS * 1024 // BLOCK_COLUMNS * BLOCK_BYTES
@@ -295,9 +278,8 @@ def test_auto_chooses_by_the_lengths(capfd, genomes, tmp_path, monkeypatch):
     assert (len(whole), len(tiles)) == (2, 2) and rows("tile", "alike") != whole
     monkeypatch.setattr("mummergpu.viterbi.whole.processor_matrix.FITTING_BYTES", most - 1)
     assert rows("auto", "alike") == rows("tile", "alike")
-    error = align_whole(
-        capfd, "--method", "auto", reference, reference, "--circular", "all", code=2
-    )
+    words = "--method auto --circular all".split()
+    error = align_whole(capfd, *words, reference, reference, code=2)
     assert "the method 'auto' aligns small records from end to end; use 'tile'" in error
 
 
@@ -314,15 +296,14 @@ def test_the_matrices_of_auto_are_small_and_about_square(length, records, suits)
 
 
 def test_sequences_that_are_too_long_are_refused(capfd, tmp_path, monkeypatch):
-    long, short = tmp_path / "long.fa", tmp_path / "short.fa"
-    long.write_text(">long\n" + "ACGTTGCA" * (1 << 17) + "A\n")
-    short.write_text(">one\nACGT\n>empty\n\n")
-    error = align_whole(capfd, "--method", "streaming", str(short), str(long), code=1)
+    long = write_fasta(tmp_path / "long.fa", {"long": "ACGTTGCA" * (1 << 17) + "A"})
+    short = write_fasta(tmp_path / "short.fa", {"one": "ACGT", "empty": ""})
+    error = align_whole(capfd, "--method", "streaming", short, long, code=1)
     assert "at most 1,048,576 bases on each side" in error and "(record 'long')" in error
     monkeypatch.setattr("mummergpu.pipeline.matrix_opening.free_memory", lambda: 1000)
-    error = align_whole(capfd, "--method", "wavefront", str(short), str(short), code=1)
+    error = align_whole(capfd, "--method", "wavefront", short, short, code=1)
     assert "of memory: use --method streaming or tile (record 'one')" in error
-    short.write_text(">one\nACGT\n")
-    assert align_whole(capfd, "--method", "auto", str(short), str(short), code=1) == error
-    paf = align_whole(capfd, "--method", "streaming", str(short), str(short), "--format", "paf")
+    write_fasta(short, {"one": "ACGT"})
+    assert align_whole(capfd, "--method", "auto", short, short, code=1) == error
+    paf = align_whole(capfd, "--method", "streaming", short, short, "--format", "paf")
     assert paf.count("\n") == 1

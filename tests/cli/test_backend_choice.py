@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.loops import each
 from helpers.search_cases import made_bases
+from helpers.sequences import write_fasta, write_fastq
 
 from mummergpu.cli.main import main
 from mummergpu.cuda import driver
@@ -24,11 +25,10 @@ def asked(tmp_path, monkeypatch):
     """What is asked of the driver of a machine without one, in a folder with files."""
     bases = made_bases(np.random.default_rng(4), 3000, "ACGT")
     reads = [bases[begin : begin + 100] for begin in range(0, 2000, 100)]
-    (tmp_path / "r.fa").write_text(f">r\n{bases}\n")
-    (tmp_path / "q.fa").write_text(f">q\n{bases[:2000]}\n")
-    lines = (f"@q{number}\n{read}\n+\n{'I' * 100}\n" for number, read in enumerate(reads))
-    (tmp_path / "q.fq").write_text("".join(lines))
     monkeypatch.chdir(tmp_path)
+    write_fasta("r.fa", {"r": bases})
+    write_fasta("q.fa", {"q": bases[:2000]})
+    write_fastq("q.fq", enumerate(reads))
     told = []
     nobody = driver.DriverFacts(None, (), "no driver")
     monkeypatch.setattr(driver, "ask_for_context", told.append)

@@ -12,48 +12,25 @@ from helpers.genomes import changed
 from helpers.oracle import mummer_text
 from helpers.read_pairs import write_pairs
 from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta, write_fastq
+from helpers.tables import table
 
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.output.formats import FORMATS
 
-IN_GROUP = r"-R @RG\tID:g\tSM:s"
 GAPS = "--gap-open 3 --gap-extend 7"
 """Unless told, gaps cost less in a VCF."""
-MATCHES = [
-    Case("match", "-l 12"),
-    Case("match", "-l 15 -b -mumreference"),
-    Case("match", "-r -mum"),
-    Case("match", "-b -l 14", "q.fa r.fa", ("paf", "sam", "mummer")),
-    Case("match", "-b --pair", "1.fq 2.fq", ("paf", "sam", "mummer")),
-]
-READS = [
-    Case("map", IN_GROUP, "1.fq 2.fq"),
-    Case("map", f"-p -a {IN_GROUP}", "both.fq"),
-    Case("map", f"--single -N 2 {IN_GROUP}", "1.fq 2.fq"),
-    Case("map", f"-N 3 --secondary-seq {IN_GROUP}", "1.fq 2.fq"),
-    Case("map", f"-I 360,10 --max-xa 5 {IN_GROUP}", "1.fq 2.fq"),
-    Case("map", f"--max-occurrences 2 -k 25 {IN_GROUP}", "repeats.fq"),
-    Case("map", "-y -R none", "tags.fq"),
-    Case("map", rf"-Y -M --no-unal --tags de,cs,tp -H @CO\ttold {IN_GROUP}", "odd.fq"),
-    Case("map", f"--eqx -I 300,30,330,290 {IN_GROUP}", "1.fq 2.fq", ("sam", "bam", "paf")),
-    Case("map", f"-A 2 -B 5 -O 7,8 -E 2,3 -L 4 -T 80 {IN_GROUP}", "odd.fq"),
-    Case("map", f"-U 0 {IN_GROUP}", "1.fq 2.fq"),
-    Case("map", f"--single {IN_GROUP}", "mates.bam"),
-    Case("map", "", "tags.bam"),
-    Case("map", f"--sort --mark-duplicates {IN_GROUP}", "1.fq 2.fq", ("bam", "cram")),
-]
-GENOMES = [
-    Case("align", "", formats=("vcf",)),
-    Case("align", GAPS),
-    Case("align", "-maxmatch --gap-open 9 --gap-extend 2 -c 400 -g 30 -b 12"),
-    Case("align", f"-r -mum -l 26 -D 0 -d 0.01 --noextend {GAPS}"),
-    Case("align", f"-maxmatch --one-to-one --min-identity 99 {GAPS}"),
-    Case("align", f"-maxmatch --nosimplify --min-alignment-length 300 {GAPS}"),
-    Case("align", "--method wavefront --gap-open 9 --gap-extend 7", "short.fa"),
-    Case("align", "-f --method streaming --gap-open 9 --gap-extend 7", "short.fa"),
-]
-CASES = {f"{case.verb} {case.files} {case.words}": case for case in (*MATCHES, *READS, *GENOMES)}
+
+
+def cases_of(title):
+    """The cases in the text beside this file."""
+    for *given, formats in table(__file__, title):
+        yield Case(*given, tuple(formats.split()))
+
+
+MATCHES = list(cases_of("MATCHES"))
+EVERY = (*MATCHES, *cases_of("READS"), *cases_of("GENOMES"))
+CASES = {f"{case.verb} {case.files} {case.words}": case for case in EVERY}
 
 
 @pytest.fixture(scope="module")

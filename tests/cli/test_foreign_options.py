@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 from helpers.tables import table
 
 from mummergpu.cli.main import main
@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     whole = "".join(genome)
     # A repeat of three copies, two of which differ in one base.
     whole = whole + whole[1000:1600] + whole[1000:1300] + "A" + whole[1301:1600]
-    (made / "g.fa").write_text(f">g\n{whole}\n>h\n{''.join(chance.choices('ACGT', k=500))}\n")
+    write_fasta(made / "g.fa", {"g": whole, "h": random_bases(chance, 500)})
     mates = ([], [])
     for number in range(400):
         at = chance.randrange(28_000)
@@ -78,10 +78,7 @@ def mapped(words, capfd, reads="g.fa 1.fq 2.fq"):
 
 def rows_of(text):
     rows = []
-    for line in text.splitlines():
-        if line.startswith("@"):
-            continue
-        fields = line.split("\t")
+    for fields in (line.split("\t") for line in text.splitlines() if line[0] != "@"):
         tags = {field[:2]: field[5:] for field in fields[11:]}
         numbers = int(fields[1]), fields[2], int(fields[3]), int(fields[4])
         rows.append(Row(fields[0], *numbers, fields[5], fields[9], tags))
@@ -90,14 +87,6 @@ def rows_of(text):
 
 def operations(cigar):
     return [(int(count), kind) for count, kind in re.findall(r"([0-9]+)([A-Z=])", cigar)]
-
-
-def records():
-    found = {}
-    for record in Path("g.fa").read_text().split(">")[1:]:
-        name, bases = record.split("\n")[:2]
-        found[name] = bases
-    return found
 
 
 def other_program(*words):
@@ -122,10 +111,8 @@ def usual(capfd):
 
 @pytest.mark.parametrize("options", [["-M"], ["-Y"], ["-M", "-Y"], []], ids="".join)
 def test_further_parts_are_written_as_by_bwa(options, capfd):
-    theirs = {}
-    for row in of_bwa(*options):
-        if "SA" in row.tags:
-            theirs[row.name, row.position, row.flag & 64] = row
+    found = [row for row in of_bwa(*options) if "SA" in row.tags]
+    theirs = {(row.name, row.position, row.flag & 64): row for row in found}
     alike = 0
     for row in rows_of(mapped(" ".join(options), capfd)):
         other = theirs.get((row.name, row.position, row.flag & 64))
@@ -162,7 +149,7 @@ def walked(row, cigar):
     for count, kind in operations(cigar):
         theirs = ours = ""
         if kind in "M=XD":
-            theirs = records()[row.record][position : position + count]
+            theirs = read_fasta("g.fa")[row.record][position : position + count]
             position += count
         if kind in "M=XIS":
             ours = row.bases[at : at + count]
@@ -174,13 +161,12 @@ def walked(row, cigar):
 def test_equal_and_different_bases_have_their_own_operations(usual, capfd):
     rows = rows_of(mapped("--eqx", capfd))
     kinds = set()
+
+    def joined(run):
+        return f"{sum(int(count) for count in re.findall('[0-9]+', run[0]))}M"
+
     for row, plain in zip(rows, usual, strict=True):
-        joined = re.sub(
-            r"(?:[0-9]+[=X])+",
-            lambda run: f"{sum(int(n) for n in re.findall('[0-9]+', run[0]))}M",
-            row.cigar,
-        )
-        assert joined == plain.cigar
+        assert re.sub("(?:[0-9]+[=X])+", joined, row.cigar) == plain.cigar
         if row.flag & UNMAPPED:
             continue
         edits = 0

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 from dataclasses import dataclass
 from itertools import groupby
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import pysam
 import pytest
-from helpers.alignment_tools import NO_QUALITIES, picard_errors, samtools
-from helpers.sequences import random_bases, reverse_complement
+from helpers.alignment_tools import NO_QUALITIES, picard_errors, sam_rows, samtools
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta, write_fastq
 
 from mummergpu.cli.main import main
 
@@ -46,8 +47,6 @@ def repeats(tmp_path, monkeypatch):
         "empty": "",
         "chr3": bases(40) + reverse_complement(repeat[50:]) + bases(80),
     }
-    text = "".join(f">{name} a description\n{one}\n" for name, one in records.items())
-    (tmp_path / "r.fa").write_text(text)
     names = [name for name in records if records[name]]
     reads = []
     for number in range(150):
@@ -56,27 +55,22 @@ def repeats(tmp_path, monkeypatch):
         read = list(whole[begin : begin + made.randrange(20, 120)])
         if made.random() < 0.7:
             read[made.randrange(len(read))] = made.choice("ACGTNacgtR")
-        read_text = "".join(read)
-        if made.random() < 0.5:
-            read_text = reverse_complement(read_text.upper())
-        reads.append((f"read{number}", read_text))
+        text = "".join(read)
+        turned = made.random() < 0.5
+        reads.append((f"read{number}", reverse_complement(text.upper()) if turned else text))
     reads += [("nothing", bases(60)), ("short", "ACG"), ("none", "")]
-    (tmp_path / "q.fa").write_text("".join(f">{name} more\n{one}\n" for name, one in reads))
     monkeypatch.chdir(tmp_path)
+    write_fasta("r.fa", ((f"{name} a description", one) for name, one in records.items()))
+    write_fasta("q.fa", ((f"{name} more", one) for name, one in reads))
 
 
 def run(words, files="r.fa q.fa"):
     return main([*files.split(), "-C", "-q", "-l", "15", *words.split()])
 
 
-def lengths_of(path):
-    with pysam.FastxFile(path) as file:
-        return {one.name: len(one.sequence or "") for one in file}
-
-
 def mummer_matches(words="-b"):
     """The matches in MUMmer's text, in its order."""
-    lengths = lengths_of("q.fa")
+    lengths = {name: len(bases) for name, bases in read_fasta("q.fa").items()}
     assert run(f"{words} -F -o text.txt") == 0
     matches = []
     for line in Path("text.txt").read_text().splitlines():
@@ -95,10 +89,9 @@ def mummer_matches(words="-b"):
 
 def test_bedtools_finds_the_bases_of_bed(repeats, bedtools_binary):
     assert run("-b -o x.bed") == 0
-    words = [bedtools_binary, "getfasta", "-fi", "r.fa", "-bed", "x.bed", "-s", "-tab"]
+    words = (bedtools_binary, "getfasta", "-fi", "r.fa", "-bed", "x.bed", "-s", "-tab")
+    queries = {name: bases.upper() for name, bases in read_fasta("q.fa").items()}
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    with pysam.FastxFile("q.fa") as file:
-        queries = {one.name: (one.sequence or "").upper() for one in file}
     found = [line.split("\t")[1] for line in done.stdout.splitlines()]
     names = [line.split("\t")[3] for line in Path("x.bed").read_text().splitlines()]
     assert len(found) == len(names) > 300
@@ -106,37 +99,21 @@ def test_bedtools_finds_the_bases_of_bed(repeats, bedtools_binary):
 
 
 def alignment_of(row):
-    assert row.cigartuples is not None
-    clips = [0, 0]
-    for place, (operation, count) in ((0, row.cigartuples[0]), (1, row.cigartuples[-1])):
-        clips[place] = count if operation == 4 else 0
+    clips = [count if kind == 4 else 0 for kind, count in (row.cigartuples[0], row.cigartuples[-1])]
     length = row.reference_length
     assert [one for one in row.cigartuples if one[0] != 4] == [(7, length)]
-    assert row.query_name is not None and row.reference_name is not None
-    return Match(
-        row.query_name,
-        clips[row.is_reverse],
-        "-" if row.is_reverse else "+",
-        row.reference_name,
-        row.reference_start,
-        length or 0,
-    )
-
-
-def rows_of(path):
-    with pysam.AlignmentFile(path) as file:
-        return list(file)
+    strand = "-" if row.is_reverse else "+"
+    place = row.reference_name, row.reference_start, length
+    return Match(row.query_name, clips[row.is_reverse], strand, *place)
 
 
 @pytest.mark.parametrize("words", ["", "--primary-only", "--secondary-seq"])
 def test_samtools_finds_nothing_wrong_with_sam(repeats, words, samtools_binary):
     assert run(rf"-b -o x.sam --read-group @RG\tID:g1\tSM:s1 {words}") == 0
-    subprocess.run([samtools_binary, "quickcheck", "-v", "x.sam"], check=True)
-    done = subprocess.run(
-        [samtools_binary, "calmd", "x.sam", "r.fa"], capture_output=True, text=True, check=True
-    )
-    assert "different" not in done.stderr
-    lines = [line.split("\t") for line in done.stdout.splitlines() if not line.startswith("@")]
+    output_of(samtools_binary, "quickcheck", "-v", "x.sam")
+    done = subprocess.run([samtools_binary, "calmd", "x.sam", "r.fa"], capture_output=True)
+    assert done.returncode == 0 and b"different" not in done.stderr
+    lines = [line.split("\t") for line in done.stdout.decode().splitlines() if line[0] != "@"]
     checked = [fields for fields in lines if fields[9] != "*" and int(fields[1]) & 4 == 0]
     assert len(checked) > 100
     for fields in checked:
@@ -144,9 +121,8 @@ def test_samtools_finds_nothing_wrong_with_sam(repeats, words, samtools_binary):
         assert (tags["NM:i:"], tags["MD:Z:"]) == ("0", tags["AS:i:"])
         assert tags["RG:Z:"] == "g1"
     # What was converted to BAM and back is the same, but for the line that samtools adds.
-    subprocess.run([samtools_binary, "view", "-b", "-o", "x.bam", "x.sam"], check=True)
-    words = [samtools_binary, "view", "-h", "--no-PG", "x.bam"]
-    again = subprocess.run(words, capture_output=True, check=True).stdout.splitlines()
+    output_of(samtools_binary, "view", "-b", "-o", "x.bam", "x.sam")
+    again = output_of(samtools_binary, "view", "-h", "--no-PG", "x.bam").splitlines()
     written = Path("x.sam").read_bytes().splitlines()
     assert [line for line in again if b"ID:samtools" not in line] == written
     assert written[0] == b"@HD\tVN:1.6\tSO:unsorted\tGO:query"
@@ -159,7 +135,8 @@ def test_samtools_finds_nothing_wrong_with_sam(repeats, words, samtools_binary):
 def test_some_hits(repeats, words, most):
     assert run(f"-b -o x.sam {words}") == 0
     expected = mummer_matches()
-    rows = [row for row in rows_of("x.sam") if not row.is_unmapped]
+    with pysam.AlignmentFile("x.sam") as file:
+        rows = [row for row in file if not row.is_unmapped]
     for name, group in groupby(rows, lambda row: row.query_name):
         of_query = list(group)
         all_of_query = [one for one in expected if one.query == name]
@@ -214,13 +191,10 @@ def fastq(tmp_path, monkeypatch):
     made = random.Random(8)
     text = random_bases(made, 5000)
     other = random_bases(made, 700) + text[100:400]
-    (tmp_path / "r.fa").write_text(f">r one\n{text}\n>empty\n>u\n{other}\n")
-    (tmp_path / "whole.fa").write_text(f">r\n{text}\n>u\n{other}\n")
-    reads = reads_of(text, made)
-    (tmp_path / "q.fq").write_text(
-        "".join(f"@q{n}\n{read}\n+\n{'I' * len(read)}\n" for n, read in enumerate(reads))
-    )
     monkeypatch.chdir(tmp_path)
+    write_fasta("r.fa", {"r one": text, "empty": "", "u": other})
+    write_fasta("whole.fa", {"r": text, "u": other})
+    write_fastq("q.fq", ((f"q{n}", read) for n, read in enumerate(reads_of(text, made))))
 
 
 def run_fastq(words, *more, queries="q.fq"):
@@ -236,22 +210,7 @@ def output_of(*command):
 
 def lines_of(samtools, path):
     """The fields of the alignments of a file."""
-    text = output_of(samtools, "view", "--no-PG", path)
-    return [line.split(b"\t") for line in text.splitlines()]
-
-
-@pytest.mark.parametrize(
-    "words", ["", "--primary-only", "--max-hits 2 --block-size 500", "--secondary-seq"]
-)
-def test_samtools_reads_what_sam_says(fastq, words, samtools_binary):
-    assert run_fastq(f"-o x.bam -o x.sam {words}", "--read-group", GROUP) == 0
-    output_of(samtools_binary, "quickcheck", "-v", "x.bam")
-    expected = lines_of(samtools_binary, "x.sam")
-    assert len(expected) > 200
-    assert lines_of(samtools_binary, "x.bam") == expected
-    header = output_of(samtools_binary, "head", "x.bam")
-    assert header == output_of(samtools_binary, "head", "x.sam")
-    assert header.count(b"@SQ") == 2 and b"ID:lane1" in header
+    return [line.split(b"\t") for line in output_of(samtools, "view", path).splitlines()]
 
 
 def test_samtools_reads_standard_output(fastq, samtools_binary, capfdbinary):
@@ -271,21 +230,16 @@ def test_no_reads_and_empty_reads(fastq, reads, count, samtools_binary):
     assert all(row[1:] == [b"4", b"*", b"0", b"0", *b"* * 0 0 * *".split()] for row in rows)
 
 
-def header_of(path):
-    return [line for line in Path(path).read_text().splitlines() if line.startswith("@RG")]
-
-
 def test_the_first_file_names_the_read_group(fastq):
     Path("lane 1.R1.fq").write_text(Path("q.fq").read_text())
     assert run_fastq("-o x.sam", queries="lane 1.R1.fq") == 0
-    assert header_of("x.sam") == ["@RG\tID:lane_1.R1\tSM:lane_1\tPL:OTHER"]
-    rows = [line for line in Path("x.sam").read_text().splitlines() if line[0] != "@"]
-    assert all(row.endswith("\tRG:Z:lane_1.R1") for row in rows)
+    assert "\n@RG\tID:lane_1.R1\tSM:lane_1\tPL:OTHER\n" in Path("x.sam").read_text()
+    assert all(row[-1] == "RG:Z:lane_1.R1" for row in sam_rows("x.sam"))
 
 
 def test_a_read_group_can_be_given_or_left_out(fastq):
     assert run_fastq("-o x.sam", "--read-group", GROUP) == 0
-    assert header_of("x.sam") == [GROUP.replace(r"\t", "\t")]
+    assert re.findall("\n(@RG.*)", Path("x.sam").read_text()) == [GROUP.replace(r"\t", "\t")]
     assert run_fastq("-o x.sam --read-group none") == 0
     assert "RG" not in Path("x.sam").read_text()
 
@@ -303,54 +257,32 @@ def test_picard_finds_no_error(fastq, name, words):
     assert picard_errors(Path(name), Path("whole.fa") if words else None, *NO_QUALITIES) == []
 
 
-@pytest.fixture
-def plain(tmp_path, monkeypatch):
-    made = random.Random(3)
-    text = random_bases(made, 3000)
-    (tmp_path / "r.fa").write_text(f">r\n{text}\n")
-    reads = [text[at : at + 60] for at in range(0, 2900, 50)]
-    (tmp_path / "q.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
-    monkeypatch.chdir(tmp_path)
-
-
-def run_plain(words):
-    return main(["r.fa", "q.fa", "-b", "-C", "-q", *words.split()])
-
-
-def test_options_of_the_text_may_go_with_other_files(plain):
-    assert run_plain("-o x.txt -o x.paf -s -c") == 0 and run_plain("-o y.paf -c") == 0
-    assert Path("x.paf").read_bytes() == Path("y.paf").read_bytes()
-
-
-def test_a_failed_run_leaves_none_of_its_files(plain):
-    Path("q.fa").write_text(">a\nACGT\n!\n")
-    assert run_plain("-o one.txt -o two.gz") == 1
+def test_options_of_the_text_may_go_with_other_files(fastq):
+    assert run_fastq("-o x.txt -o x.paf -s -c") == 0 and run_fastq("-o y.paf -c") == 0
+    assert Path("x.paf").read_bytes() == Path("y.paf").read_bytes() != b""
+    # A failed run leaves none of its files.
+    Path("bad.fa").write_text(">a\nACGT\n!\n")
+    assert run_fastq("-o one.txt -o two.gz", queries="bad.fa") == 1
     assert not Path("one.txt").exists() and not Path("two.gz").exists()
 
 
 @pytest.fixture
 def mates(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("ref.fa").write_text(">r\nACGTTGCAGGATCCTTAGCA\n")
-    Path("1.fa").write_text(">a\nACGTTGC\n>b x\nGGATCC\n")
-    Path("2.fa").write_text(">a\nTTAGCA\n>b y\nACG\n")
-    Path("both.fa").write_text(">a\nACGTTGC\n>a\nTTAGCA\n>b\nGGATCC\n>b\nACG\n")
-    Path("b.fa").write_text(">a\nA\n>c\nA\n")
-
-
-def words_of(*queries):
-    return ["-C", "-q", "-l", "5", "ref.fa", *queries]
+    write_fasta("ref.fa", {"r": "ACGTTGCAGGATCCTTAGCA"})
+    write_fasta("1.fa", {"a": "ACGTTGC", "b x": "GGATCC"})
+    write_fasta("2.fa", {"a": "TTAGCA", "b y": "ACG"})
+    write_fasta("both.fa", [("a", "ACGTTGC"), ("a", "TTAGCA"), ("b", "GGATCC"), ("b", "ACG")])
 
 
 def test_text_in_the_order_of_pairs(mates, capfd):
-    assert main([*words_of("1.fa", "2.fa"), "--pair", "--stats", "stats.json"]) == 0
+    words = "-C -q -l 5 --pair ref.fa".split()
+    assert main([*words, "1.fa", "2.fa", "--stats", "stats.json"]) == 0
     text = capfd.readouterr().out
-    assert [line for line in text.splitlines() if line.startswith(">")] == [
-        *("> a/1", "> a/2", "> b/1", "> b/2")
-    ]
-    assert [line.split() for line in text.splitlines() if not line.startswith(">")] == [
-        *(["1", "1", "7"], ["15", "1", "6"], ["9", "1", "6"])
-    ]
+    lines = text.splitlines()
+    assert [line for line in lines if line[0] == ">"] == ["> a/1", "> a/2", "> b/1", "> b/2"]
+    rows = [line.split() for line in lines if line[0] != ">"]
+    assert rows == [["1", "1", "7"], ["15", "1", "6"], ["9", "1", "6"]]
     assert '"queries": 4' in Path("stats.json").read_text()
-    assert main([*words_of("both.fa"), "--pair"]) == 0
+    assert main([*words, "both.fa"]) == 0
     assert capfd.readouterr().out == text

@@ -123,17 +123,13 @@ def test_long_paths_are_written_in_parts(tmp_path, monkeypatch):
 
 def test_every_format_has_the_same_values(tmp_path, capfd):
     parquet = pytest.importorskip("pyarrow.parquet")
-    words = write(
-        tmp_path,
-        "print forward(cas).score; print backward(cas).score; print posterior(cas).score&;"
-        " print viterbi(new casino()).traceback;",
-    )
+    printed = "forward(cas).score backward(cas).score posterior(cas).score&".split()
+    statements = [f"print {one};" for one in [*printed, "viterbi(new casino()).traceback"]]
+    words = write(tmp_path, " ".join(statements))
     assert main([*words, "--json"]) == 0
     objects = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    assert list(objects[0]) == [
-        *("sequence", "forward(cas).score", "backward(cas).score", "posterior(cas).score&"),
-        "viterbi(new casino()).traceback",
-    ]
+    names = "forward(cas).score, backward(cas).score, posterior(cas).score&"
+    assert list(objects[0]) == f"sequence, {names}, viterbi(new casino()).traceback".split(", ")
     for one in objects:
         assert one["forward(cas).score"] == pytest.approx(one["backward(cas).score"], rel=1e-12)
         posteriors = one["posterior(cas).score&"]
@@ -145,12 +141,8 @@ def test_every_format_has_the_same_values(tmp_path, capfd):
         values = {each["state"]: each["values"] for each in row.pop("posterior(cas).score&")}
         assert {**row, "posterior(cas).score&": values} == one
     assert main([*words, "--bed"]) == 0
-    assert rows(capfd.readouterr().out) == [
-        ["1", "0", "6", "fair"],
-        ["2", "0", "2", "fair"],
-        ["3", "0", "5", "fair"],
-        ["3", "5", "26", "loaded"],
-    ]
+    text = "1\t0\t6\tfair\n2\t0\t2\tfair\n3\t0\t5\tfair\n3\t5\t26\tloaded\n"
+    assert capfd.readouterr().out == text
 
 
 def test_bed_joins_the_states_of_a_family(tmp_path, capfd):
@@ -215,11 +207,9 @@ SCORES = [
 @pytest.mark.parametrize("form", ["lines", "fasta", "fastq", "gzip", "stdin"])
 def test_sequences_come_in_every_form(form, tmp_path, capfd, monkeypatch):
     words = write(tmp_path, "print forward(cas).score;")
-    throws = THROWS.split()
-    text = {
-        "fasta": "".join(f">{n} note\n{one[:4]}\n{one[4:]}\n" for n, one in enumerate(throws)),
-        "fastq": "".join(f"@{n}\n{one}\n+\n{'I' * len(one)}\n" for n, one in enumerate(throws)),
-    }.get(form, THROWS)
+    record = {"fasta": ">{} note\n{}\n", "fastq": "@{}\n{}\n+\n{}\n"}.get(form)
+    named = [(n, one, "I" * len(one)) for n, one in enumerate(THROWS.split())]
+    text = "".join(record.format(*one) for one in named) if record else THROWS
     path = tmp_path / f"throws.{form}"
     path.write_bytes(gzip.compress(text.encode()) if form == "gzip" else text.encode())
     if form == "stdin":
@@ -271,11 +261,8 @@ def test_a_letter_stands_for_any_of_its_symbols(tmp_path, capfd):
     """The sum over all sequences that it may stand for."""
     words = bases(tmp_path, b">x\nANGr\n>y\nn\n")
     assert main(words) == 1
-    assert capfd.readouterr() == (
-        "",
-        f"mummergpu: error: {words[3]}:2: the symbol 'N' at position 2 is not in the model's "
-        "alphabet (record 'x')\n",
-    )
+    message = "the symbol 'N' at position 2 is not in the model's alphabet (record 'x')\n"
+    assert capfd.readouterr() == ("", f"mummergpu: error: {words[3]}:2: {message}")
     assert main([*words, "--any-letter", "N=*", "--any-letter=R=AG"]) == 0
     found = [float(row[1]) for row in rows(capfd.readouterr().out)[1:]]
     model = parse_program(BASES).models["m"]

@@ -56,30 +56,19 @@ def test_scores_of_a_converted_profile(profiles, tmp_path, capfd):
 
 
 def test_what_does_not_convert(profiles, tmp_path, capfd):
-    program, output = tmp_path / "a.program", str(tmp_path / "o.hmm")
-    texts = {
-        "hmm null { alphabet [A]; startstate s; }": "no model of a profile",
-        "hmm m { alphabet [A]; startstate s; state a emits x; emission x = [1]; s -> a 1; }": (
-            "no profile of proteins"
-        ),
-    }
-    for text, message in texts.items():
-        program.write_text(text)
-        assert main(["hmm", "--to-profile", str(program), "-o", output]) == 1
-        assert message in capfd.readouterr().err
-    text = tmp_path / "p.program"
+    program, text = tmp_path / "a.program", tmp_path / "p.program"
     assert main(["hmm", "-q", "--from-profile", str(profiles), "-o", str(text)]) == 0
-    whole = text.read_text()
-    lines = whole.splitlines()
-    ways = "\n".join(line for line in lines if "M[2] ->" not in line)
-    changes = {
-        ways: "node 2 has no way on",
-        whole.replace("I[2] emits insert[2];", "I[2];"): "no state 'I[2]' that emits",
-    }
-    for changed, message in changes.items():
-        assert changed != whole
+    whole, small = text.read_text(), "hmm m { alphabet [A]; startstate s; "
+    ways = "\n".join(line for line in whole.splitlines() if "M[2] ->" not in line)
+    silent = whole.replace("I[2] emits insert[2];", "I[2];")
+    assert ways != whole != silent
+    for changed, message in (
+        ("hmm null { alphabet [A]; startstate s; }", "no model of a profile"),
+        (f"{small} state a emits x; emission x = [1]; s -> a 1; }}", "no profile of proteins"),
+        *((ways, "node 2 has no way on"), (silent, "no state 'I[2]' that emits")),
+    ):
         program.write_text(changed)
-        assert main(["hmm", "--to-profile", str(program), "-o", output]) == 1
+        assert main(["hmm", "--to-profile", str(program), "-o", str(tmp_path / "o.hmm")]) == 1
         assert message in capfd.readouterr().err
     profile = str(profiles)
     assert main(["hmm", "--from-profile", profile, "--to-profile", profile]) == 2

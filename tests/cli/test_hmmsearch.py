@@ -25,7 +25,7 @@ from helpers.hmmer import (
     rows,
     write_input,
 )
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, read_fasta, reverse_complement, write_fasta
 
 from mummergpu.cli.main import main
 
@@ -62,6 +62,15 @@ def assert_equal(verb, folder, *words):
     assert rows(theirs["domtblout"]) != [b""]
 
 
+def press(profiles):
+    if not profiles.with_suffix(".hmm.h3m").exists():
+        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
+
+
+def rows_of_all(tables):
+    return {kind: rows(text) for kind, text in tables.items()}
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_searches_equal_those_of_hmmer(options, inputs, tmp_path):
     need_hmmer()
@@ -72,8 +81,7 @@ def test_searches_equal_those_of_hmmer(options, inputs, tmp_path):
 def test_scans_equal_those_of_hmmer(options, inputs, tmp_path):
     need_hmmer()
     profiles, proteins = inputs
-    if not profiles.with_suffix(".hmm.h3m").exists():
-        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
+    press(profiles)
     assert_equal("hmmscan", tmp_path, *options.split(), profiles, proteins)
 
 
@@ -89,7 +97,7 @@ def test_cutoffs_of_profiles(option, inputs, tmp_path, capfd):
     both, few = tmp_path / "both.hmm", tmp_path / "few.faa"
     other = (data_folder() / "hmms/txt/LuxC.hmm").read_text()
     both.write_text(profiles.with_name("cut.hmm").read_text() + other)
-    subprocess.run(["hmmpress", both], check=True, capture_output=True)
+    press(both)
     hits = ours("hmmsearch", tmp_path, option, profiles.with_name("cut.hmm"), proteins)["tblout"]
     names = {line.split()[0].decode() for line in rows(hits) if line}
     records = [one for one in proteins.read_text().split(">")[1:] if one.split()[0] in names]
@@ -106,9 +114,7 @@ def test_threads_and_pressed_files_change_nothing(verb, inputs, tmp_path):
     packed[1].write_bytes(gzip.compress(proteins.read_bytes()))
     for threads, files in ((2, inputs), (8, packed)):
         found = ours(verb, tmp_path, *files, threads=threads)
-        assert {kind: rows(text) for kind, text in found.items()} == {
-            kind: rows(text) for kind, text in expected.items()
-        }
+        assert rows_of_all(found) == rows_of_all(expected)
 
 
 def test_words_of_hmmer_that_scripts_have(inputs, tmp_path, capfd):
@@ -149,8 +155,7 @@ OTHER_TEXTS = {"uniprot": uniprot_text, "genbank": genbank_text, "stockholm": st
 def test_proteins_in_other_formats_than_fasta(kind, inputs, tmp_path, monkeypatch):
     need_hmmer()
     profiles, proteins = inputs
-    if not profiles.with_suffix(".hmm.h3m").exists():
-        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
+    press(profiles)
     other = tmp_path / "proteins"
     texts = []
     for number, record in enumerate(proteins.read_text().split(">")[1:-3]):
@@ -165,11 +170,11 @@ def test_proteins_in_other_formats_than_fasta(kind, inputs, tmp_path, monkeypatc
     packed.write_bytes(gzip.compress(other.read_bytes()))
     for words in ([packed], ["--tformat", kind.upper(), other]):
         found = ours("hmmsearch", tmp_path, *words[:-1], profiles, words[-1])
-        assert [*map(rows, found.values())] == [*map(rows, expected.values())]
+        assert rows_of_all(found) == rows_of_all(expected)
     with other.open() as file:
         monkeypatch.setattr(sys, "stdin", file)
         found = ours("hmmsearch", tmp_path, profiles, "-")
-    assert [*map(rows, found.values())] == [*map(rows, expected.values())]
+    assert rows_of_all(found) == rows_of_all(expected)
 
 
 BLAST_CODES = "-ABCDEFGHIKLMNPQRSTVWXYZU*OJ"
@@ -216,11 +221,7 @@ def test_a_database_of_blast(inputs, tmp_path, capfd):
         ("# STOCKHOLM 1.0\na AC@\n//\n", "", ": not in the format stockholm: invalid sequence"),
         (">a\nACD\n", "--tformat stockholm", ": not in the format stockholm: missing Stockholm"),
         (uniprot_text("a", "", "ACD"), "--tformat fasta", ":1: text before the first line with"),
-        (
-            uniprot_text("a", "", "ACD"),
-            "--translate --tformat embl",
-            "--tformat: it is of proteins",
-        ),
+        (uniprot_text("a", "", "A"), "--translate --tformat embl", "--tformat: it is of proteins"),
         (uniprot_text("a", "", "ACGT" * 50), "", "nucleotides, and the profiles are of proteins"),
         (uniprot_text("a", "", "ACDE" * 25_001), "--long-proteins error", ":1: 100,004 residues"),
     ],
@@ -242,7 +243,7 @@ def test_sequences_of_marks_alone_are_compared_with_no_profile(verb, inputs, tmp
         proteins = tmp_path / f"{name}.faa"
         proteins.write_text("".join(f">{record}" for record in records[:9] + added + records[9:]))
         tables = ours(verb, tmp_path, "--max", inputs[0].with_name("cut.hmm"), proteins)
-        found.append({kind: rows(text) for kind, text in tables.items()})
+        found.append(rows_of_all(tables))
     assert found[0] == found[1] and len(found[0]["domtblout"]) > 5
 
 
@@ -264,7 +265,7 @@ def test_words_of_any_bytes(tmp_path, capfd):
     need_hmmer()
     files = write_odd_bytes(tmp_path)
     assert_equal("hmmsearch", tmp_path, *files)
-    subprocess.run(["hmmpress", files[0]], check=True, capture_output=True)
+    press(files[0])
     assert_equal("hmmscan", tmp_path, *files)
     broken = files[0].with_name("broken.hmm")
     broken.write_bytes(re.sub(rb"\n(GA|TC|NC) .*", b"", files[0].read_bytes()))
@@ -295,9 +296,8 @@ def test_sequences_that_no_path_emits_are_left_out(tmp_path, capfd):
         files = ["--tblout", str(tmp_path / "t"), str(profiles), str(proteins)]
         assert main([verb, "--max", *(["-Z", "2"] if verb == "hmmsearch" else []), *files]) == 0
         found = rows((tmp_path / "t").read_bytes())
-        assert [one for one in found if not re.match(rb"w|p1 +- +w", one)] == rows(
-            expected["tblout"]
-        )
+        kept = [one for one in found if not re.match(rb"w|p1 +- +w", one)]
+        assert kept == rows(expected["tblout"])
         error = capfd.readouterr().err
         if verb == "hmmsearch":
             text = "p.hmm: profile p0: no path of it emits 4 sequences, left out: w0, w1, w2, ..."
@@ -384,15 +384,9 @@ def bad_profiles():
     old = other.replace("HMMER3/f", "HMMER3/b", 1)
     return {
         "nonsense": ("nonsense\n", "p.hmm: not a file of profiles of HMMER (it begins with 'non"),
-        "sequences": (
-            ">a b\nMKL\n",
-            "p.hmm: not a file of profiles of HMMER (it begins with '>a b",
-        ),
+        "sequences": (">a b\nMKL\n", "p.hmm: not a file of profiles of HMMER (it begins with '>a"),
         "nothing": ("", "p.hmm: the file holds no profile"),
-        "cut": (
-            begin,
-            "p.hmm: the file ends within a profile (truncated?) (record '2-Hacid_dh_C')",
-        ),
+        "cut": (begin, "p.hmm: the file ends within a profile (truncated?) (record '2-Hacid_dh_C'"),
         "cut later": (first + other[:9000], "(truncated?) (record 'Thioesterase')"),
         "mixed up": (begin + end, "p.hmm: profile 1 cannot be read: Expected match line to start"),
         "another text": (first + ">a\nMKL\n", "p.hmm: profile 2 cannot be read, the one after"),
@@ -426,14 +420,12 @@ def bad_profiles():
     }
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        *("nonsense", "sequences", "nothing", "cut", "cut later", "mixed up", "another text"),
-        *("RNA", "a later one of DNA", "named", "two formats", "no alphabet", "a cutoff too early"),
-        *("no letters", "nan", "infinite", "nan in COMPO", "odd STATS", "no consensus"),
-    ],
-)
+BAD_PROFILES = """nonsense, sequences, nothing, cut, cut later, mixed up, another text, RNA, named,
+a later one of DNA, two formats, no alphabet, a cutoff too early, no letters, nan, infinite,
+nan in COMPO, odd STATS, no consensus""".replace("\n", " ").split(", ")
+
+
+@pytest.mark.parametrize("what", BAD_PROFILES)
 def test_bad_profiles(what, inputs, tmp_path, capfd):
     text, message = bad_profiles()[what]
     bad = tmp_path / "p.hmm"
@@ -455,15 +447,13 @@ def test_pressed_files_that_are_cut_or_stale(inputs, tmp_path, capfd):
     expected = ours("hmmsearch", tmp_path, path, inputs[1])
     # A text that is newer, and the same, is read without a word.
     os.utime(pressed, (1, 1))
-    assert (
-        ours("hmmsearch", tmp_path, path, inputs[1])["tblout"].split(b"# Pr")[0]
-        == (expected["tblout"].split(b"# Pr")[0])
-    )
-    for number, other in enumerate(
-        (text + (folder / "LuxC.hmm").read_text(), text.split("//\n")[0] + "//\n")
+    found = ours("hmmsearch", tmp_path, path, inputs[1])
+    assert found["tblout"].split(b"# Pr")[0] == expected["tblout"].split(b"# Pr")[0]
+    for other, name in (
+        (text + (folder / "LuxC.hmm").read_text(), "LuxC"),
+        (text.split("//\n")[0] + "//\n", text.split("NAME  ")[2].split("\n")[0]),
     ):
         path.write_text(other)
-        name = ("LuxC", text.split("NAME  ")[2].split("\n")[0])[number]
         message = f"p.hmm.h3m is older and has other profiles: see hmmpress -f (record '{name}')"
         assert_refused(f"p.hmm: {tmp_path}/{message}", tmp_path, capfd, path, inputs[1])
     os.utime(pressed, None)
@@ -478,9 +468,8 @@ def test_parquet_has_the_domains(inputs, tmp_path):
     assert main(["hmmsearch", "-q", *files]) == 0
     found = parquet.read_table(path).to_pylist()
     expected = [line.split() for line in rows(table.read_bytes()) if line]
-    assert [(row["target"].encode(), row["query"].encode()) for row in found] == [
-        (words[0], words[3]) for words in expected
-    ]
+    named = [(row["target"].encode(), row["query"].encode()) for row in found]
+    assert named == [(words[0], words[3]) for words in expected]
     places = [[int(word) for word in words[15:21]] for words in expected]
     names = ("profile_start", "profile_end", "start", "end", "envelope_start", "envelope_end")
     assert [[row[name] + ("start" in name) for name in names] for row in found] == places
@@ -491,37 +480,35 @@ def nucleotides(inputs):
     """Write contigs that code for the proteins, on both strands, among noise."""
     random = Random(3)
     codons = {residue: codon for codon, residue in zip(CODONS, GENETIC_CODE, strict=True)}
-    path = inputs[0].with_name("contigs.fa")
-    with path.open("w") as file:
-        for number, record in enumerate(inputs[1].read_text().split(">")[1:60]):
-            _, text = record.split("\n", 1)
-            bases = "".join(codons.get(one, "NNN") for one in text.replace("\n", ""))
-            noise = [random_bases(random, random.randrange(200)) for _ in range(2)]
-            contig = noise[0] + bases + noise[1]
-            if number % 2:
-                contig = reverse_complement(contig)
-            file.write(f">contig{number} made  of {number}\n{contig}\n")
-    return path
+    contigs = []
+    for number, record in enumerate(inputs[1].read_text().split(">")[1:60]):
+        _, text = record.split("\n", 1)
+        bases = "".join(codons.get(one, "NNN") for one in text.replace("\n", ""))
+        noise = [random_bases(random, random.randrange(200)) for _ in range(2)]
+        contig = noise[0] + bases + noise[1]
+        turned = reverse_complement(contig) if number % 2 else contig
+        contigs.append((f"contig{number} made  of {number}", turned))
+    return write_fasta(inputs[0].with_name("contigs.fa"), contigs)
 
 
-@pytest.mark.parametrize("verb", ["hmmsearch", "hmmscan"])
+def translated(nucleotides):
+    """The names, the words and the residues of each ORF that Easel's program finds."""
+    for text, residues in esl_translate(nucleotides):
+        source, start, end, frame = ORF.match(text).groups()
+        yield f"{source}:{frame}:{start}-{end}", text, residues
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_translated_searches_equal_those_of_translated_sequences(
     verb, inputs, nucleotides, tmp_path
 ):
     need_hmmer()
-    profiles, orfs = inputs[0], tmp_path / "orfs.faa"
-    with orfs.open("w") as file:
-        for text, residues in esl_translate(nucleotides):
-            match = ORF.match(text)
-            assert match
-            source, start, end, frame = match.groups()
-            file.write(f">{source}:{frame}:{start}-{end} {text}\n{residues}\n")
-    if not profiles.with_suffix(".hmm.h3m").exists():
-        subprocess.run(["hmmpress", profiles], check=True, capture_output=True)
-    theirs = hmmer(verb, tmp_path, profiles, orfs)
+    orfs = ((f"{name} {text}", residues) for name, text, residues in translated(nucleotides))
+    press(inputs[0])
+    theirs = hmmer(verb, tmp_path, inputs[0], write_fasta(tmp_path / "orfs.faa", orfs))
     packed = tmp_path / "contigs.fa.gz"
     packed.write_bytes(gzip.compress(nucleotides.read_bytes()))
-    found = ours(verb, tmp_path, "--translate", profiles, packed)
+    found = ours(verb, tmp_path, "--translate", inputs[0], packed)
     for kind, text in theirs.items():
         assert rows(found[kind]) == rows(text), kind
     assert len(rows(theirs["domtblout"])) > 5
@@ -529,15 +516,9 @@ def test_translated_searches_equal_those_of_translated_sequences(
 
 def test_domains_have_places_on_the_nucleotides(inputs, nucleotides, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    records = dict(record.split("\n")[:2] for record in nucleotides.read_text().split(">")[1:])
-    contigs = {name.split()[0]: bases for name, bases in records.items()}
+    contigs = read_fasta(nucleotides)
     amino_acids = dict(zip(CODONS, GENETIC_CODE, strict=True))
-    orfs = {}
-    for text, residues in esl_translate(nucleotides):
-        match = ORF.match(text)
-        assert match
-        source, start, end, frame = match.groups()
-        orfs[f"{source}:{frame}:{start}-{end}"] = residues
+    orfs = {name: residues for name, _, residues in translated(nucleotides)}
     for verb, orf in (("hmmsearch", "target"), ("hmmscan", "query")):
         path = tmp_path / "hits.parquet"
         words = ["--translate", "--parquet", path, inputs[0], nucleotides]
@@ -561,10 +542,8 @@ def test_reports_count_what_the_tables_have(verb, inputs, tmp_path):
     words += ["--incE", "1e-6", "--multiqc", str(sample), *map(str, inputs)]
     assert main([verb, "-q", *words]) == 0
     report = json.loads(files["stats"].read_text())
-    targets, domains = (
-        [line.split() for line in rows(files[kind].read_bytes()) if line]
-        for kind in ("tblout", "domtblout")
-    )
+    texts = [rows(files[kind].read_bytes()) for kind in ("tblout", "domtblout")]
+    targets, domains = ([line.split() for line in text if line] for text in texts)
     found, counts = report["profiles"], report["counts"]
     assert (found["hits"], found["domains"]) == (len(targets), len(domains))
     assert counts["hits"] == len(targets) > found["included_hits"] > 0

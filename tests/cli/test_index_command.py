@@ -5,15 +5,15 @@ import gzip
 import json
 import os
 import random
+import re
 import resource
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from helpers.children import COMMAND, child
 from helpers.damage import damages, write_damaged
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 from helpers.tables import table
 
 from mummergpu.cli.main import main
@@ -38,12 +38,9 @@ def made(tmp_path_factory):
     records[1] = records[1][:300] + "N" * 40 + records[1][300:]
     reads = [record[start : start + 150] for record in records for start in (0, 250, 480, 850)]
     reads += [reverse_complement(read) for read in reads[::2]] + ["", "N" * 30, records[0]]
-    names = ["one", "two of them", "empty", "three"]
-    text = [f">{name}\n" for name in names]
-    for number, record in zip((0, 1, 3), records, strict=True):
-        text[number] += record + "\n"
-    (folder / "r.fa").write_text("".join(text))
-    (folder / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
+    lines = f">one\n{records[0]}\n>two of them\n{records[1]}\n>empty\n>three\n{records[2]}\n"
+    (folder / "r.fa").write_text(lines)
+    write_fasta(folder / "q.fa", ((f"q{n}", read) for n, read in enumerate(reads)))
     for name, words in INDEXES.items():
         command = ["index", str(folder / "r.fa"), "-o", str(folder / name), "-q", *words.split()]
         assert main(command) == 0
@@ -64,8 +61,7 @@ def output_of(words, capfd):
 def error_of(words, code, capfd):
     capfd.readouterr()
     assert main(words.split()) == code
-    err = capfd.readouterr().err
-    return err[err.index("mummergpu: error: ") :].removeprefix("mummergpu: error: ").rstrip("\n")
+    return capfd.readouterr().err.partition("mummergpu: error: ")[2].rstrip("\n")
 
 
 @pytest.mark.parametrize("name", INDEXES)
@@ -101,13 +97,9 @@ def test_options_may_say_what_the_index_has(words, capfd):
 
 
 def test_info_tells_what_tables_are_there(made, capfd):
-    told = dict(
-        line.split(maxsplit=1)
-        for line in output_of("index --info parts.mgi", capfd)
-        .replace(" length", "-length")
-        .replace("format version", "format-version")
-        .splitlines()
-    )
+    text = output_of("index --info parts.mgi", capfd).replace(" length", "-length")
+    lines = text.replace("format version", "format-version").splitlines()
+    told = dict(line.split(maxsplit=1) for line in lines)
     size = os.path.getsize("parts.mgi")
     assert told["file"] == "parts.mgi"
     assert told["format-version"].startswith(f"{FORMAT_VERSION}, written by mummergpu ")
@@ -152,11 +144,9 @@ COMMON_KEYS = set(
 def test_info_as_json_tells_records(made, capfd):
     told = json.loads(output_of("index --info --json parts.mgi", capfd))
     assert set(told) == COMMON_KEYS
+    lengths = {"one": 970, "two": 1010, "empty": 0, "three": 970}
     assert told["records"] == [
-        {"name": "one", "length": 970, "is_circular": False},
-        {"name": "two", "length": 1010, "is_circular": False},
-        {"name": "empty", "length": 0, "is_circular": False},
-        {"name": "three", "length": 970, "is_circular": False},
+        {"name": name, "length": length, "is_circular": False} for name, length in lengths.items()
     ]
     assert (told["file"], told["bytes"]) == ("parts.mgi", os.path.getsize("parts.mgi"))
     assert (told["reference"], told["record_count"]) == (str(made / "r.fa"), 4)
@@ -247,11 +237,9 @@ def test_an_index_can_be_made_of_standard_input_and_gzip(made, tmp_path, capfd):
     packed = tmp_path / "r.fa.gz"
     packed.write_bytes(gzip.compress((made / "r.fa").read_bytes()))
     output_of(f"index -v {packed} -o {tmp_path}/gz.mgi -l 12", capfd)
-    digests = [
-        [line for line in output_of(f"index --info {path}", capfd).splitlines() if "digest" in line]
-        for path in (tmp_path / "gz.mgi", "kmer.mgi")
-    ]
-    assert digests[0] == digests[1]
+    texts = [output_of(f"index --info {path}", capfd) for path in (tmp_path / "gz.mgi", "kmer.mgi")]
+    digests = [re.findall("digest .*", text) for text in texts]
+    assert digests[0] == digests[1] != []
 
 
 SECONDS = 20
@@ -269,14 +257,8 @@ def no_collector():
 
 def endings_of(made, kind, seed, count):
     """Search damaged copies of an index in another process; return how each search ended."""
-    command = [sys.executable, "-m", "helpers.damage", kind, "q.fa"]
-    ended = subprocess.run(
-        [*command, str(seed), str(count), str(SECONDS)],
-        cwd=made,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-        capture_output=True,
-        text=True,
-    )
+    words = ("-m", "helpers.damage", kind, "q.fa", seed, count, SECONDS)
+    ended = child(*words, cwd=made, env={"PYTHONPATH": str(Path(__file__).parents[1])})
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     # The last line is that of the case, where a search has ended the process.
     assert ended.returncode == 0, (lines[-1:], ended.stderr)
@@ -309,14 +291,8 @@ def search(index, queries, address_space):
         if address_space is not None:
             resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
 
-    command = [sys.executable, "-m", "mummergpu", "-C", "-q", "-t", "1", "-l", "20"]
-    ended = subprocess.run(
-        [*command, str(index), str(queries)],
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-        preexec_fn=limit,
-        capture_output=True,
-        text=True,
-    )
+    words = (*COMMAND, *"-C -q -t 1 -l 20".split(), index, queries)
+    ended = child(*words, env={"OPENBLAS_NUM_THREADS": "1"}, preexec_fn=limit)
     return ended.returncode, ended.stdout, ended.stderr
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from helpers.sequences import random_bases, write_fasta
+from helpers.alignment_tools import sam_rows
+from helpers.sequences import random_bases, reverse_complement, write_fasta, write_fastq
 
 import mummergpu
 from mummergpu.cli.main import main
 
-_COMPLEMENT = str.maketrans("ACGT", "TGCA")
 BASES = 5000
 
 
@@ -39,10 +39,6 @@ class Row(NamedTuple):
         return next(one[5:] for one in self.fields[11:] if one.startswith(name))
 
 
-def turned(bases):
-    return bases.translate(_COMPLEMENT)[::-1]
-
-
 def changed(made, bases):
     """Bases with some differences, and sometimes a gap; none near an end, which may be clipped."""
     middle = bases[15:-15]
@@ -59,24 +55,22 @@ def changed(made, bases):
 
 def write_pairs(folder, made, count, *genomes):
     """Write pairs of circular and of linear genomes, named by their places and sizes."""
-    texts = ([], [])
+    reads = ([], [])
     for number in range(count):
         name, genome = genomes[number % len(genomes)]
         size = max(160, int(made.gauss(400, 40)))
         begin = made.randrange(len(genome) // 2)
         template = genome[begin : begin + size]
-        mates = [template[:120], turned(template[-120:])]
+        mates = [template[:120], reverse_complement(template[-120:])]
         made.shuffle(mates)
-        for text, mate in zip(texts, mates, strict=True):
-            bases = changed(made, mate)
-            text.append(f"@{number}:{name}:{begin}:{size}\n{bases}\n+\n{'I' * len(bases)}\n")
-    for number, text in enumerate(texts):
-        (folder / f"{number + 1}.fq").write_text("".join(text))
+        for of_mate, mate in zip(reads, mates, strict=True):
+            of_mate.append((f"{number}:{name}:{begin}:{size}", changed(made, mate)))
+    for number, of_mate in enumerate(reads, 1):
+        write_fastq(folder / f"{number}.fq", of_mate)
 
 
 def rows_of(path):
-    lines = path.read_text().splitlines()
-    return [Row(line.split("\t")) for line in lines if line[0] != "@"]
+    return [Row(fields) for fields in sam_rows(path)]
 
 
 def reads_of(rows):
@@ -128,9 +122,9 @@ def test_reads_across_the_origin_are_aligned_in_two_parts(tmp_path):
             assert all("SA:Z:" in "\t".join(row.fields) for row in parts)
     assert cut > 20
     map_reads(reference, *mates, "-o", tmp_path / "plain.sam")
-    assert [row for row in rows_of(tmp_path / "plain.sam") if ":chr:" in row.fields[0]] == [
-        row for row in rows if ":chr:" in row.fields[0]
-    ]
+    plain = rows_of(tmp_path / "plain.sam")
+    linear_rows = [[row for row in of if ":chr:" in row.fields[0]] for of in (rows, plain)]
+    assert linear_rows[0] == linear_rows[1] != []
     for options in (("-t", 1, "--block-size", "9k"), ("-t", 3, "--max-memory", "200M")):
         map_reads(reference, *mates, "--circular", "p", "-o", tmp_path / "y.sam", *options)
         assert rows_of(tmp_path / "y.sam") == rows
@@ -144,27 +138,24 @@ def test_an_index_keeps_which_records_are_circular(tmp_path, capfd, monkeypatch)
     genome, linear = random_bases(made, BASES), random_bases(made, 9000)
     genome = genome[:2500] + "RNN" + genome[2503:]
     records = {"chr": linear, "p": genome, "other": linear[::-1], "q": linear[:3000]}
-    reference = write_fasta(Path("r.fa"), records)
+    write_fasta("r.fa", records)
     write_pairs(tmp_path, made, 600, ("p", genome * 2), ("q", linear[:3000] * 2), ("chr", linear))
     index = ["index", "-q", "r.fa", "-l", "12", "--circular", "q", "--circular", "p"]
     assert main([*index, "-o", "r.mgi"]) == 0
     assert main([*index, "-o", "pages.mgi", "--search", "kmer", "--page-size", "9k"]) == 0
-    options = ("1.fq", "2.fq", "--max-xa", 5)
-    map_reads(reference, *options, "--circular", "p", "--circular", "q", "-o", "x.sam")
-    wanted = [line for line in Path("x.sam").read_text().splitlines() if line[:3] != "@PG"]
+
+    def written(words):
+        map_reads(*words.split(), *"1.fq 2.fq --max-xa 5 -o x.sam".split())
+        return [line for line in Path("x.sam").read_text().splitlines() if line[:3] != "@PG"]
+
+    wanted = written("r.fa --circular p --circular q")
     assert sum("TP:circular" in line for line in wanted) == 2
-    for words in (["r.mgi"], ["pages.mgi", "--max-memory", "1M"], ["r.mgi", "--circular", "q"]):
-        if words[-1] == "q":
-            words += ["--circular", "p", "--verify"]
-        map_reads(*words, *options, "-o", "y.sam")
-        found = [line for line in Path("y.sam").read_text().splitlines() if line[:3] != "@PG"]
-        assert found == wanted
+    for words in ("r.mgi", "pages.mgi --max-memory 1M", "r.mgi --circular q --circular p --verify"):
+        assert written(words) == wanted
     assert main(["index", "--check", "--info", "r.mgi", "r.fa"]) == 0
     assert "4, 2 of them circular" in capfd.readouterr().out
-    for words in (["match"], ["align"], ["map", "1.fq", "--circular", "chr"]):
-        query = [] if words[0] == "map" else ["r.fa"]
-        words = [words[0], "-q", "r.mgi", *words[1:], *query, "-o", "z.paf"]
-        assert main(words) == 2
+    for words in ("match r.mgi r.fa", "align r.mgi r.fa", "map r.mgi 1.fq --circular chr"):
+        assert main([*words.split(), "-q", "-o", "z.paf"]) == 2
         assert "circular records" in capfd.readouterr().err
     with pytest.raises(mummergpu.MummergpuError, match="circular records"):
         mummergpu.Index.open("r.mgi")
@@ -194,14 +185,14 @@ def test_results_do_not_depend_on_the_origin(tmp_path):
     repeat = random_bases(made, 500)
     near = "".join(made.choice("ACGT") if made.random() < 0.02 else one for one in repeat)
     left, right = random_bases(made, 1800), random_bases(made, 1700)
-    genome = repeat[250:] + left + repeat + right + turned(near) + repeat[:250]
+    genome = repeat[250:] + left + repeat + right + reverse_complement(near) + repeat[:250]
     assert len(genome) == BASES
     write_pairs(tmp_path, made, 1200, ("p", genome * 2))
-    long_reads = []
-    for _ in range(200):
+    reads = []
+    for number in range(200):
         begin = made.randrange(BASES)
-        long_reads.append(changed(made, (genome * 2)[begin : begin + 1400]))
-    reads = {str(n): one if n % 2 else turned(one) for n, one in enumerate(long_reads)}
+        read = changed(made, (genome * 2)[begin : begin + 1400])
+        reads.append((number, read if number % 2 else reverse_complement(read)))
     write_fasta(tmp_path / "long.fa", reads)
     told = []
     for shift in (0, 900, 3333):
@@ -243,14 +234,10 @@ def test_other_places_across_the_origin_are_told(tmp_path):
     map_reads(reference, query, "--circular", "all", "-N", "all", "-o", tmp_path / "x.sam")
     rows = rows_of(tmp_path / "x.sam")
     assert [(row.flag, row.begin, row.fields[5]) for row in rows] == [
-        (0, 2120, "204M"),
-        (256, 0, "80S120M4S"),
-        (256, 3320, "80M124S"),
+        *((0, 2120, "204M"), (256, 0, "80S120M4S"), (256, 3320, "80M124S"))
     ]
-    assert [(row.tag("AS"), row.tag("NM"), row.fields[4]) for row in rows[1:]] == [
-        ("120", "0", "0"),
-        ("80", "0", "0"),
-    ]
+    tags = [(row.tag("AS"), row.tag("NM"), row.fields[4]) for row in rows[1:]]
+    assert tags == [("120", "0", "0"), ("80", "0", "0")]
     map_reads(reference, query, "--circular", "all", "--max-xa", 5, "-o", tmp_path / "x.sam")
     (row,) = rows_of(tmp_path / "x.sam")
     assert row.tag("XA") == "p,+1,80S120M4S,0;p,+3321,80M124S,0;"
@@ -258,9 +245,7 @@ def test_other_places_across_the_origin_are_told(tmp_path):
     query = write_fasta(tmp_path / "q.fa", {"q": genome[-84:] + genome[:120]})
     map_reads(reference, query, "--circular", "p", "--max-xa", 5, "-o", tmp_path / "x.sam")
     rows = rows_of(tmp_path / "x.sam")
-    assert [(row.flag, row.begin, row.fields[5]) for row in rows] == [
-        (0, 0, "84S120M"),
-        (2048, 3316, "84M120H"),
-    ]
+    places = [(row.flag, row.begin, row.fields[5]) for row in rows]
+    assert places == [(0, 0, "84S120M"), (2048, 3316, "84M120H")]
     assert rows[0].tag("XA") == "p,+2121,4S200M,0;"
     assert "XA:Z" not in "".join(rows[1].fields)

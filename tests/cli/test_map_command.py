@@ -1,19 +1,18 @@
-"""The command ``map``: its files, its options, and what is wrong with either."""
+"""The command ``map``: its files and options, real reads, and what other programs make of it."""
 
 import gzip
 import json
 import random
 import re
-import shlex
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers.alignment_tools import picard_errors, samtools
+from helpers.alignment_tools import bwa_alignments, output_of, picard_errors, sam_rows, samtools
+from helpers.children import COMMAND, child, printed_by
 from helpers.loops import each
 from helpers.read_pairs import PairFiles, write_pairs
+from helpers.requirements import program_of
 from helpers.sequences import random_bases, reverse_complement, write_fasta
 from helpers.tables import table
 
@@ -45,12 +44,7 @@ def pairs(folder, monkeypatch):
 
 
 def run(words, *more):
-    return main(["map", "--backend", "cpu", "-q", *shlex.split(words), *more])
-
-
-def rows_of(path):
-    lines = Path(path).read_text().splitlines()
-    return [line.split("\t") for line in lines if line[0] != "@"]
+    return main([*f"map --backend cpu -q {words}".split(), *more])
 
 
 def header_of(path):
@@ -60,13 +54,9 @@ def header_of(path):
 @pytest.fixture(scope="module")
 def mapped(folder):
     """The rows of the pairs."""
-    output = folder / "expected.sam"
-    words = [*(str(folder / name) for name in (FILES.reference, FILES.first, FILES.second))]
-    assert (
-        main(["map", "--backend", "cpu", "-q", *words, "-R", GROUP, "-t", "1", "-o", str(output)])
-        == 0
-    )
-    return _without_header(output.read_bytes())
+    words = f"map --backend cpu -q {folder}/r.fa {folder}/1.fq {folder}/2.fq -t 1 -R"
+    assert main([*words.split(), GROUP, "-o", f"{folder}/expected.sam"]) == 0
+    return _without_header((folder / "expected.sam").read_bytes())
 
 
 def _without_header(text):
@@ -92,43 +82,34 @@ def test_the_rows_depend_on_the_reads_only(pairs, mapped, words):
 
 
 @each("words", ["- 1.fq 2.fq < r.fa", "r.fa - -p < both.fq", "16.mgi 1.fq - < 2.fq"])
-def test_standard_input_and_output(pairs, folder, mapped, words):
+def test_standard_input_and_output(pairs, mapped, words):
     words, _, path = words.partition(" < ")
-    command = [
-        sys.executable,
-        *"-m mummergpu map --backend cpu -q -R".split(),
-        GROUP,
-        *words.split(),
-    ]
-    with open(folder / path, "rb") as file:
-        done = subprocess.run(command, stdin=file, capture_output=True)
+    command = [*COMMAND, *"map --backend cpu -q -R".split(), GROUP, *words.split()]
+    done = child(*command, input=Path(path).read_bytes(), text=False)
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()
     assert _without_header(done.stdout) == mapped
 
 
-def test_the_header_says_what_the_file_is(pairs, capsys):
+def test_the_header_says_what_the_file_is(pairs):
     assert run("r.fa 1.fq.gz 2.fq.gz -o x.sam") == 0
-    names = [line.split("\t")[:2] for line in header_of("x.sam")]
-    assert names[:3] == [["@HD", "VN:1.6"], ["@SQ", "SN:one"], ["@SQ", "SN:two"]]
-    # The MD5 of a record: samtools computes the same.
-    dictionary = samtools("dict", "r.fa").decode()
-    sums = re.findall("M5:([0-9a-f]{32})", dictionary)
-    assert [re.findall("M5:([0-9a-f]+)", line) for line in header_of("x.sam")[1:3]] == [
-        [one] for one in sums
+    header = header_of("x.sam")
+    assert [line.split("\t")[:2] for line in header[:3]] == [
+        *(["@HD", "VN:1.6"], ["@SQ", "SN:one"], ["@SQ", "SN:two"])
     ]
+    # The MD5 of a record: samtools computes the same.
+    sums = re.findall("M5:[0-9a-f]{32}", samtools("dict", "r.fa").decode())
+    lines = header[1:3]
+    assert [line.split("\t")[-1] for line in lines] == sums
     # The first file names the read group, as it does for matches.
-    assert header_of("x.sam")[3] == "@RG\tID:1\tSM:1\tPL:OTHER"
-    assert "CL:mummergpu map" in header_of("x.sam")[4]
-    lines = header_of("x.sam")[1:3]
+    assert header[3] == "@RG\tID:1\tSM:1\tPL:OTHER" and "CL:mummergpu map" in header[4]
     # The same from an index, which a file or a pipe was read for, and from standard input.
-    run_main = [sys.executable, "-m", "mummergpu"]
+    reference = Path("r.fa").read_bytes()
     for number, words in enumerate(("index -q r.fa -o m5.mgi", "index -q - -o m5.mgi")):
-        with open("r.fa", "rb") as file:
-            subprocess.run([*run_main, *words.split()], stdin=file, check=True)
+        printed_by(*COMMAND, *words.split(), input=reference, text=False)
         assert run(f"m5.mgi 1.fq -o {number}.sam") == 0
         assert header_of(f"{number}.sam")[1:3] == lines
-    piped = [*run_main, *"map --backend cpu -q - 1.fq -o in.sam".split()]
-    subprocess.run(piped, check=True, input=Path("r.fa").read_bytes())
+    words = "map --backend cpu -q - 1.fq -o in.sam".split()
+    printed_by(*COMMAND, *words, input=reference, text=False)
     assert header_of("in.sam")[1:3] == lines
     mummergpu.Index.open("m5.mgi").map("1.fq").write("py.sam")
     assert header_of("py.sam")[1:3] == lines
@@ -146,7 +127,7 @@ def test_an_index_of_long_kmers_finds_no_short_ones(pairs, capsys):
 
 def test_single_reads_have_no_mates(pairs):
     assert run("r.fa 1.fq 2.fq --single -o x.sam") == 0
-    rows = rows_of("x.sam")
+    rows = sam_rows("x.sam")
     assert len(rows) == 2 * PAIRS and all(int(row[1]) & 1 == 0 for row in rows)
     assert [row[6:9] for row in rows] == [["*", "0", "0"]] * len(rows)
 
@@ -156,9 +137,9 @@ def test_unaligned_bam_and_its_flags(pairs):
         samtools("import", *words.split())
     assert run("r.fa u.bam -o x.sam") == 0
     assert run("r.fa 1.fq 2.fq -o y.sam") == 0
-    assert [row[:9] for row in rows_of("x.sam")] == [row[:9] for row in rows_of("y.sam")]
+    assert [row[:9] for row in sam_rows("x.sam")] == [row[:9] for row in sam_rows("y.sam")]
     assert run("r.fa u.bam --single -o x.sam") == 0
-    assert all(int(row[1]) & 1 == 0 for row in rows_of("x.sam"))
+    assert all(int(row[1]) & 1 == 0 for row in sam_rows("x.sam"))
 
 
 def test_samtools_changes_nothing(pairs):
@@ -171,15 +152,12 @@ def test_samtools_changes_nothing(pairs):
     assert _fields(samtools("view", "fixed.bam")) == _fields(before)
     in_order = samtools("view", "sorted.bam")
     assert _fields(samtools("calmd", "--no-PG", "-Q", "sorted.bam", "r.fa")) == _fields(in_order)
-    assert _fields(samtools("sort", "--no-PG", "-O", "sam", "x.bam")) == {
-        key: value for key, value in _fields(in_order, 0x400).items()
-    }
+    assert _fields(samtools("sort", "--no-PG", "-O", "sam", "x.bam")) == _fields(in_order, 0x400)
     # The index finds what a scan finds.
+    place = 'rname=="two" && endpos>=9001 && pos<=9700'
     for name in ("sorted.bam", "sorted.cram"):
         found = samtools("view", "-c", name, "two:9001-9700")
-        assert int(found) == int(
-            samtools("view", "-c", "-e", 'rname=="two" && endpos>=9001 && pos<=9700', name)
-        )
+        assert int(found) == int(samtools("view", "-c", "-e", place, name))
 
 
 def _fields(text, ignored=0):
@@ -193,15 +171,6 @@ def _fields(text, ignored=0):
         assert key not in found
         found[key] = [b"%d" % (int(flag) & ~ignored), *rest[:9], *sorted(rest[9:])]
     return found
-
-
-@pytest.mark.slow
-@each("words", ["1.fq 2.fq", "1.fq 2.fq --sort --mark-duplicates", "1.fq 2.fq --single --sort"])
-def test_picard_finds_no_error(pairs, folder, words):
-    assert run(f"r.fa {words} -o picard.bam") == 0
-    # Picard reads the records of the reference in their order.
-    reference = folder / "r.fa" if "--sort" in words else None
-    assert picard_errors(folder / "picard.bam", reference) == []
 
 
 def test_names_have_at_signs(pairs):
@@ -232,22 +201,25 @@ def test_wrong_reads_are_named(pairs, capsys):
 
 def test_a_read_that_is_too_long_stays_unmapped(pairs, tmp_path, capfd):
     genome = "".join(random.Random(2).choices("ACGT", k=4000))
-    for name, bases in (("g", genome), ("one", genome[:100]), ("two", genome[:1501])):
-        (tmp_path / name).write_text(f">a\n{genome[:1500]}\n>b\n{bases}\n")
     given = [str(tmp_path / name) for name in ("g", "one", "two")]
-    assert main(["map", "--backend", "cpu", "-q", *given[:2]]) == 0
-    output = capfd.readouterr()
-    mapped = [line.split("\t") for line in output.out.splitlines() if line[0] != "@"]
-    assert [row[5] for row in mapped] == ["1500M", "100M"] and not output.err
-    assert main(["map", "--backend", "cpu", *given]) == 0
-    output = capfd.readouterr()
-    rows = [line.split("\t") for line in output.out.splitlines() if line[0] != "@"]
+    for path, bases in zip(given, (genome, genome[:100], genome[:1501]), strict=True):
+        write_fasta(path, {"a": genome[:1500], "b": bases})
+
+    def mapped(*words):
+        assert main(["map", "--backend", "cpu", *words]) == 0
+        found = capfd.readouterr()
+        lines = [line.split("\t") for line in found.out.splitlines() if line[0] != "@"]
+        return lines, found.err
+
+    alone, said = mapped("-q", *given[:2])
+    assert [row[5] for row in alone] == ["1500M", "100M"] and not said
+    rows, said = mapped(*given)
     # As a read whose mate is not mapped.
-    assert rows[2][:9] == ["b", "73", "a", *mapped[1][3:6], "=", mapped[1][3], "0"]
-    assert rows[3][:9] == ["b", "133", "a", mapped[1][3], "0", "*", "=", mapped[1][3], "0"]
+    assert rows[2][:9] == ["b", "73", "a", *alone[1][3:6], "=", alone[1][3], "0"]
+    assert rows[3][:9] == ["b", "133", "a", alone[1][3], "0", "*", "=", alone[1][3], "0"]
     assert rows[3][9:11] == [genome[:1501], "*"]
-    assert output.err.count("stayed unmapped") == 1
-    assert "a read of more than 1,500 bases stayed unmapped, the longest of 1,501" in output.err
+    assert said.count("stayed unmapped") == 1
+    assert "a read of more than 1,500 bases stayed unmapped, the longest of 1,501" in said
     assert main(["map", "--backend", "cpu", "-q", "--long-reads", "error", *given]) == 1
     error = capfd.readouterr().err
     assert f"{given[2]}: a read of 1,501 bases, and those that are mapped have at most" in error
@@ -269,10 +241,8 @@ def test_long_reads_change_no_other_rows(pairs, mapped, capfd):
             texts[mate] += others[mate][at : at + 4]
     for name, text in zip(("l1.fq", "l2.fq"), texts, strict=True):
         Path(name).write_text("".join(text))
-    assert (
-        main(["map", "--backend", "cpu", "r.fa", "l1.fq", "l2.fq", "-R", GROUP, "-o", "long.bam"])
-        == 0
-    )
+    words = "map --backend cpu r.fa l1.fq l2.fq -o long.bam -R".split()
+    assert main([*words, GROUP]) == 0
     assert f"{2 * number} reads of more than 1,500 bases" in capfd.readouterr().err
     rows = samtools("view", "long.bam").splitlines(keepends=True)
     assert b"".join(row for row in rows if row[:4] != b"long") == mapped
@@ -301,11 +271,7 @@ def test_too_little_memory_is_told_once(pairs, capsys, monkeypatch):
     message = capsys.readouterr().err
     assert message.startswith("mummergpu: warning: ") and message.count("\n") == 1
     assert "smaller ones may take less (see 'mummergpu index --page-size')" in message
-    rows = [
-        [line for line in Path(name).read_text().splitlines() if line[0] != "@"]
-        for name in ("all.sam", "x.sam")
-    ]
-    assert rows[0] == rows[1]
+    assert sam_rows("all.sam") == sam_rows("x.sam")
 
 
 def test_statistics_are_those_of_samtools(pairs):
@@ -338,9 +304,9 @@ def test_statistics_are_those_of_samtools(pairs):
 
 def test_a_user_may_set_the_insert_size(pairs):
     assert run("r.fa 1.fq 2.fq -o x.sam -I 1000,50") == 0
-    assert not [row for row in rows_of("x.sam") if int(row[1]) & 2]
+    assert not [row for row in sam_rows("x.sam") if int(row[1]) & 2]
     assert run("r.fa 1.fq 2.fq -o x.sam -I 300,25,320,280") == 0
-    sizes = [abs(int(row[8])) for row in rows_of("x.sam") if int(row[1]) & 2]
+    sizes = [abs(int(row[8])) for row in sam_rows("x.sam") if int(row[1]) & 2]
     # Clipped ends shorten what TLEN tells.
     assert len(sizes) > PAIRS // 3 and max(sizes) <= 320 and min(sizes) > 230
 
@@ -369,7 +335,7 @@ def unmapped_folder(tmp_path_factory):
     chance = random.Random(7)
     bases = random_bases(chance, 3000)
     write_fasta(made / "r.fa", {"chr": bases + random_bases(chance, 200) + bases[:700]})
-    texts = ([], [])
+    texts, reads = ([], [], []), []
     for number in range(120):
         at = chance.randrange(2600)
         mates = [bases[at : at + 100], reverse_complement(bases[at + 200 : at + 300])]
@@ -379,14 +345,14 @@ def unmapped_folder(tmp_path_factory):
             if number == 118:
                 mates[mate] = random_bases(chance, 1600)
             qualities = "".join(chr(33 + chance.randrange(42)) for _ in mates[mate])
-            texts[mate].append(f"@p{number}/{mate + 1} told\n{mates[mate]}\n+\n{qualities}\n")
-    for name, text in zip(("1.fq", "2.fq"), texts, strict=True):
+            text = f"@p{number}/{mate + 1} told\n{mates[mate]}\n+\n{qualities}\n"
+            texts[mate].append(text)
+            texts[2].append(text)
+            reads.append(mates[mate])
+    for name, text in zip(("1.fq", "2.fq", "both.fq"), texts, strict=True):
         (made / name).write_text("".join(text))
-    both = "".join(one + other for one, other in zip(*texts, strict=True))
-    (made / "both.fq").write_text(both)
     # Of reads with one name, samtools keeps one.
-    single = "".join(f">s{n}\n{read}\n" for n, read in enumerate(both.splitlines()[1::4]))
-    (made / "s.fa").write_text(single)
+    write_fasta(made / "s.fa", ((f"s{n}", read) for n, read in enumerate(reads)))
     return made
 
 
@@ -405,11 +371,8 @@ def test_pairs_without_a_place_are_what_samtools_finds(unmapped, reads):
     samtools("fastq", "-n", *NEITHER, "-1", "s1.fq", "-2", "s2.fq", "x.bam")
     first, second = (Path(name).read_text() for name in ("s1.fq", "s2.fq"))
     assert [gzip.open(name, "rt").read() for name in ("1u.fq.gz", "2u.fq.gz")] == [first, second]
-    rows = [text.split("\n") for text in (first, second)]
-    joined = [
-        line for at in range(0, len(rows[0]) - 1, 4) for row in rows for line in row[at : at + 4]
-    ]
-    assert Path("u.fq").read_text().splitlines() == joined
+    records = [re.findall("(?:.*\n){4}", text) for text in (first, second)]
+    assert Path("u.fq").read_text() == "".join(map("".join, zip(*records, strict=True)))
     assert first.count("@p") == second.count("@p") == 60
     # They are reads that can be mapped again.
     assert main(f"{MAP} -p u.fq -o again.sam --unmapped again.fq".split()) == 0
@@ -426,17 +389,12 @@ def test_single_reads_and_python(unmapped):
 
 @pytest.mark.parametrize("end", ["sam", "bam", "cram"])
 def test_secondary_records_have_bases_if_asked(unmapped, end):
-    assert main(f"{MAP} 1.fq 2.fq -N 3 -o plain.{end}".split()) == 0
-    assert main(f"{MAP} 1.fq 2.fq -N 3 --secondary-seq -o full.{end}".split()) == 0
-    rows = [
-        [
-            line.split("\t")
-            for line in samtools("view", "-T", "r.fa", f"{name}.{end}").decode().splitlines()
-        ]
-        for name in ("plain", "full")
-    ]
-    primary = {}
-    count = 0
+    rows = []
+    for words in ("", "--secondary-seq"):
+        assert main(f"{MAP} 1.fq 2.fq -N 3 {words} -o x.{end}".split()) == 0
+        text = samtools("view", "-T", "r.fa", f"x.{end}").decode()
+        rows.append([line.split("\t") for line in text.splitlines()])
+    primary, count = {}, 0
     for plain, full in zip(*rows, strict=True):
         flag = int(full[1])
         if not flag & 0x100:
@@ -445,8 +403,112 @@ def test_secondary_records_have_bases_if_asked(unmapped, end):
             continue
         count += 1
         assert plain[9:11] == ["*", "*"] and plain[:9] == full[:9]
-        bases, qualities = primary[full[0], flag & 0x80][9:11]
-        if flag & 0x10 != int(primary[full[0], flag & 0x80][1]) & 0x10:
+        owner = primary[full[0], flag & 0x80]
+        bases, qualities = owner[9:11]
+        if flag & 0x10 != int(owner[1]) & 0x10:
             bases, qualities = reverse_complement(bases), qualities[::-1]
         assert full[9:11] == [bases, qualities]
     assert count > 10
+
+
+PNEUMONIAE = "streptococcus_pneumoniae.GCF_001457635.fna.gz", "spneumoniae_ERR1438863.R{}.fastq.gz"
+
+PORTIERA = ("portiera.GCF_000292685.fna", "portiera_SRR2838702_1x.R{}.fastq.gz")
+
+HUMAN = (
+    "human_grch38.chr20_and_21_first10M.fa.gz",
+    "human_grch38_1k_subset_chr20_and_chr21.fastq.gz",
+)
+
+
+def map_real(shared_data, folder, names, *options):
+    """Map real reads to their reference; return the sorted BAM, and the reference as text."""
+    source, reads = shared_data / "references" / names[0], str(shared_data / "reads" / names[1])
+    paths = [reads.format(end) for end in (1, 2)] if "{}" in reads else [reads]
+    reference, bam = folder / names[0].removesuffix(".gz"), folder / "x.bam"
+    if not reference.exists():
+        whole = source.read_bytes()
+        reference.write_bytes(gzip.decompress(whole) if source.suffix == ".gz" else whole)
+    words = [*"map --backend cpu -q --sort -o".split(), str(bam), str(source), *paths, *options]
+    assert main(words) == 0
+    return bam, reference
+
+
+LEAST_SHARES = [(PORTIERA, 98.5, 94.0), (PNEUMONIAE, 87.0, 80.0), (HUMAN, 90.0, 0.0)]
+
+
+@each("names, least, min_proper", LEAST_SHARES)
+def test_real_reads_are_mapped(shared_data, tmp_path, names, least, min_proper):
+    bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
+    samtools("quickcheck", "-v", bam)
+    text = samtools("flagstat", bam).decode()
+    shares = re.findall(r"(?:primary mapped|properly paired) \(([\d.]+|N/A)", text)
+    assert float(shares[0]) >= least
+    assert min_proper == 0 or float(shares[1]) >= min_proper
+    # NM and MD are those that samtools computes: it would tell each that differs.
+    before = samtools("view", bam).splitlines()
+    after = samtools("calmd", "--no-PG", "-Q", bam, reference)
+    changed = [line for line in after.splitlines() if not line.startswith(b"@")]
+    fields = [[sorted(line.split(b"\t")) for line in lines] for lines in (changed, before)]
+    assert fields[0] == fields[1]
+
+
+@pytest.mark.slow
+@each("names", [PORTIERA, PNEUMONIAE, HUMAN])
+def test_picard_finds_no_error(shared_data, tmp_path, names):
+    bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
+    assert picard_errors(bam, reference) == []
+
+
+@pytest.mark.slow
+def test_most_places_are_those_of_bwa(shared_data, tmp_path):
+    bam, reference = map_real(shared_data, tmp_path, PNEUMONIAE)
+    reads = [shared_data / "reads" / PNEUMONIAE[1].format(end) for end in (1, 2)]
+    ours = _places(samtools("view", "-F", "0x904", "-q", "30", bam))
+    theirs = _places(bwa_alignments(reference, *reads))
+    both = ours.keys() & theirs.keys()
+    assert len(both) > 0.95 * len(ours)
+    pairs = [(ours[read], theirs[read]) for read in both]
+    near = sum(one[0] == two[0] and abs(one[1] - two[1]) < 20 for one, two in pairs)
+    assert near > 0.999 * len(both)
+
+
+def _places(text):
+    """Return the record and the position of each mapped read."""
+    found = {}
+    for line in text.splitlines():
+        if not line.startswith(b"@"):
+            name, flag, record, position, *_ = line.split(b"\t")
+            if int(flag) & 0x904 == 0:
+                found[name, int(flag) & 0x80] = record, int(position)
+    return found
+
+
+SIMULATION = "-z 5 -N 6000 -1 100 -2 100 -d 350 -s 40 -r 0.005 -R 0.2 -X 0.3 -H -y 0 -o 1"
+ERRORS = "-e 0.002 -E 0.002"
+
+
+def test_variants_are_those_that_are_called_from_bwa(tmp_path):
+    caller, dwgsim = program_of("bcftools"), program_of("dwgsim")
+    reference = tmp_path / "r.fa"
+    bases = "".join(random.Random(8).choices("ACGT", k=50_000))
+    reference.write_text(f">r\n{bases}\n")
+    words = [*SIMULATION.split(), *ERRORS.split()]
+    output_of(dwgsim, *words, reference, tmp_path / "s")
+    reads = [tmp_path / f"s.bwa.read{end}.fastq.gz" for end in (1, 2)]
+    ours, theirs = tmp_path / "ours.bam", tmp_path / "bwa.bam"
+    words = ["map", "--backend", "cpu", "-q", "--sort", "-o", ours, reference, *reads]
+    assert main([str(word) for word in words]) == 0
+    (tmp_path / "bwa.sam").write_bytes(bwa_alignments(reference, *reads))
+    samtools("sort", "-o", theirs, tmp_path / "bwa.sam")
+    called = []
+    for bam in (ours, theirs):
+        piled = bam.with_suffix(".bcf")
+        output_of(caller, "mpileup", "-Ou", "-f", reference, "-o", piled, bam)
+        rows = output_of(caller, "call", "-mv", "--ploidy", "1", "-Ov", piled).decode().splitlines()
+        called.append({row.split("\t")[1] for row in rows if row[0] != "#"})
+    truth = (tmp_path / "s.mutations.vcf").read_text().splitlines()
+    places = {row.split("\t")[1] for row in truth if row[0] != "#"}
+    assert len(places) > 150 and len(called[0] & places) > 0.85 * len(places)
+    assert len(called[0] & places) >= len(called[1] & places) - 3
+    assert len(called[0] - places) <= len(called[1] - places) + 3

@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from helpers.alignment_tools import sam_rows
 from helpers.loops import each
 from helpers.read_pairs import write_drifting_pairs
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fasta, write_fastq
 
 from mummergpu.cli.main import main
 from mummergpu.mapping import block_mapper
@@ -39,15 +40,10 @@ def inside(folder, monkeypatch):
 
 def alignments(words):
     """The alignments without the header, and the number of groups of pages."""
-    command = [
-        *"map --backend cpu -q".split(),
-        *shlex.split(words),
-        *"-o x.sam --stats x.json".split(),
-    ]
-    assert main(command) == 0
-    lines = Path("x.sam").read_bytes().splitlines(keepends=True)
-    settings = json.loads(Path("x.json").read_text())["settings"]
-    return b"".join(line for line in lines if line[:1] != b"@"), settings["page_groups"]
+    command = f"map --backend cpu -q {words} -o x.sam --stats x.json"
+    assert main(shlex.split(command)) == 0
+    found = "".join("\t".join(row) + "\n" for row in sam_rows("x.sam"))
+    return found, json.loads(Path("x.json").read_text())["settings"]["page_groups"]
 
 
 @each(
@@ -82,8 +78,7 @@ def test_the_second_pass_has_all_groups(monkeypatch):
     first, count = alignments(words)
     assert count == MOST_GROUPS
     mapped = [
-        sum(int(row.split(b"\t")[1]) & 4 == 0 for row in rows.splitlines())
-        for rows in (both, first)
+        sum(int(row.split("\t")[1]) & 4 == 0 for row in rows.splitlines()) for rows in (both, first)
     ]
     assert mapped[0] > mapped[1] + 4
 
@@ -108,29 +103,25 @@ def test_a_reference_file_is_mapped_to_in_groups(tmp_path):
     """Its pages are built anew for each pass; no page is smaller than a megabase."""
     made = random.Random(2)
     bases = random_bases(made, 3_000_000)
-    (tmp_path / "large.fa").write_text(f">large\n{bases}\n")
-    reads = []
-    for number in range(50):
-        begin = made.randrange(len(bases) - 100)
-        reads.append(f">{number}_{begin}\n{bases[begin : begin + 100]}\n")
-    (tmp_path / "reads.fa").write_text("".join(reads))
-    words = f"{tmp_path}/large.fa {tmp_path}/reads.fa"
+    begins = [made.randrange(len(bases) - 100) for _ in range(50)]
+    large = write_fasta(tmp_path / "large.fa", {"large": bases})
+    reads = ((f"{n}_{at}", bases[at : at + 100]) for n, at in enumerate(begins))
+    words = f"{large} {write_fasta(tmp_path / 'reads.fa', reads)}"
     expected, count = alignments(f"{words} --max-memory 1G")
     found, groups = alignments(f"{words} --max-memory 6M")
     assert count == 1 and groups > 1
     assert found == expected
-    for line in found.decode().splitlines():
+    for line in found.splitlines():
         name, flag, _, position, quality = line.split("\t")[:5]
         assert (flag, int(position) - 1, quality) == ("0", int(name.split("_")[1]), "60")
 
 
 def test_no_reads_and_no_bad_reads():
     Path("none.fq").write_text("")
-    bases = Path("r.fa").read_text().splitlines()[1][300:400]
-    Path("exact.fa").write_text(f">one\n{bases}\n")
-    assert alignments("p.mgi none.fq --max-memory 40k") == (b"", MOST_GROUPS)
+    write_fasta("exact.fa", {"one": Path("r.fa").read_text().splitlines()[1][300:400]})
+    assert alignments("p.mgi none.fq --max-memory 40k") == ("", MOST_GROUPS)
     found, _ = alignments("p.mgi exact.fa --max-memory 40k")
-    assert found.split(b"\t")[:6] == [b"one", b"0", b"one", b"301", b"60", b"100M"]
+    assert found.split("\t")[:6] == ["one", "0", "one", "301", "60", "100M"]
 
 
 def test_progress_ascends_over_both_passes(monkeypatch):
@@ -159,13 +150,7 @@ def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch, capsys):
 def output(*words):
     """The lines of a run, but for the one that names the command."""
     assert main(["map", "--backend", "cpu", "-q", *words, "-o", "x.sam"]) == 0
-    lines = Path("x.sam").read_text().splitlines()
-    return [line for line in lines if not line.startswith("@PG")]
-
-
-def body(lines):
-    """The lines without those of the header."""
-    return [line for line in lines if not line.startswith("@")]
+    return [line for line in Path("x.sam").read_text().splitlines() if line[:3] != "@PG"]
 
 
 def write_satellite():
@@ -180,15 +165,15 @@ def write_satellite():
 
     unit = bases(40)
     genome = bases(1500) + "".join(copied(unit, 0.02) for _ in range(60)) + bases(1500)
-    Path("s.fa").write_text(f">s\n{genome}\n>t\n{bases(800)}{'AC' * 300}\n")
+    write_fasta("s.fa", {"s": genome, "t": bases(800) + "AC" * 300})
     first, second = [], []
     for number in range(120):
         at, size = chosen.randrange(len(genome) - 420), chosen.randrange(260, 400)
         whole = copied(genome[at : at + size], chosen.choice([0, 0.01, 0.1]))
-        for reads, read in ((first, whole), (second, reverse_complement(whole))):
-            reads.append(f"@{number}\n{read[:100]}\n+\n{'I' * 100}\n")
-    Path("s1.fq").write_text("".join(first))
-    Path("s2.fq").write_text("".join(second))
+        first.append((number, whole[:100]))
+        second.append((number, reverse_complement(whole)[:100]))
+    write_fastq("s1.fq", first)
+    write_fastq("s2.fq", second)
 
 
 @pytest.mark.parametrize("most", ["4", "300"])
@@ -199,17 +184,12 @@ def test_memory_and_pages_do_not_change_the_output(tmp_path, monkeypatch, most):
     given = ["s1.fq", "s2.fq", "-I", "330,40", "--max-occurrences", most]
     one, *others = (output("s.fa", *given, "--max-memory", size) for size in ("10M", "50M", "1G"))
     assert others == [one, one]
-    for page_size, length in (("2k", "20"), ("700", "12")):
-        index = [
-            *"index -q --search kmer -l".split(),
-            length,
-            "--page-size",
-            page_size,
-            *"s.fa -o s.mgi".split(),
-        ]
-        assert main(index) == 0
-        assert body(output("s.mgi", *given)) == body(one)
-    assert sum(int(line.split("\t")[4]) >= 20 for line in body(one)) > 60
+    rows = sam_rows("x.sam")
+    for words in ("--page-size 2k -l 20", "--page-size 700 -l 12"):
+        assert main(f"index -q --search kmer {words} s.fa -o s.mgi".split()) == 0
+        output("s.mgi", *given)
+        assert sam_rows("x.sam") == rows
+    assert sum(int(row[4]) >= 20 for row in rows) > 60
 
 
 def test_reads_are_mapped_again_in_any_parts(tmp_path, monkeypatch):

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.genomes import changed
 from helpers.repeat_reads import rows_of, tags_of
-from helpers.sequences import random_bases, reverse_complement
-
-from mummergpu.cli.main import main
+from helpers.sequences import random_bases, reverse_complement, write_fasta, write_fastq
 
 FAMILY = 1200
 """More copies than the second pass looks at of a k-mer."""
@@ -28,13 +26,11 @@ def inside(tmp_path, monkeypatch):
 
 def write_reads(name, texts):
     """Write reads as FASTQ, the n-th as ``r<n>``; return the name of the file."""
-    lines = (f"@r{n}\n{text}\n+\n{'I' * len(text)}\n" for n, text in enumerate(texts))
-    Path(name).write_text("".join(lines))
-    return name
+    return write_fastq(name, ((f"r{n}", text) for n, text in enumerate(texts)))
 
 
 def write_genome(*records):
-    Path("r.fa").write_text("".join(f">c{n}\n{text}\n" for n, text in enumerate(records)))
+    write_fasta("r.fa", {f"c{n}": text for n, text in enumerate(records)})
 
 
 def primary_rows(words, of_second=False):
@@ -69,9 +65,8 @@ def test_a_mate_without_a_place_takes_none_from_a_perfect_read(seed):
         read = genome[begin : begin + length]
         own = reverse_complement(genome[begin + 200 : begin + 300])
         first.append(read if some.random() < 0.5 else reverse_complement(read))
-        second.append(
-            ("G" * 100, random_bases(some, 100), "", changed(own, some, 0.14))[number % 4]
-        )
+        mates = ("G" * 100, random_bases(some, 100), "", changed(own, some, 0.14))
+        second.append(mates[number % 4])
     files = f"{write_reads('1.fq', first)} {write_reads('2.fq', second)}"
     rows = primary_rows(f"{files} -I 300,30")
     assert [score(row) for row in rows] == [len(read) for read in first]
@@ -115,9 +110,8 @@ def test_no_alignment_scores_less_than_asked():
     some = random.Random(8)
     genome = random_bases(some, 100_000)
     write_genome(genome)
-    write_reads(
-        "q.fq", [text for left in (22, 26, 29, 33, 40) for text in chimeras(some, genome, left, 40)]
-    )
+    lefts = (22, 26, 29, 33, 40)
+    write_reads("q.fq", [text for left in lefts for text in chimeras(some, genome, left, 40)])
     for least in (20, 30, 37):
         rows = [row for row in rows_of(f"q.fq -T {least}") if not int(row[1]) & UNMAPPED]
         assert min(score(row) for row in rows) >= least
@@ -159,8 +153,7 @@ def test_the_order_of_files_changes_no_row():
     write_genome(genome)
     for name in ("a.fq", "b.fq"):
         texts = mixed_reads(some, genome, 1500)
-        lines = (f"@{name}{n}\n{t}\n+\n{'F' * len(t)}\n" for n, t in enumerate(texts))
-        Path(name).write_text("".join(lines))
+        write_fastq(name, ((f"{name}{n}", text) for n, text in enumerate(texts)), "F")
     one, other = (rows_of(f"{files} --single {GROUP}") for files in ("a.fq b.fq", "b.fq a.fq"))
     assert sorted(one) == sorted(other) and one != other
 
@@ -176,20 +169,8 @@ def _with_changes(bases, places):
     return "".join(changed)
 
 
-def pair_rows(folder, genome, mates, *words):
-    (folder / "r.fa").write_text(f">one\n{genome}\n")
-    paths = []
-    for number, bases in enumerate(mates):
-        paths.append(folder / f"{number}.fa")
-        paths[-1].write_text(f">pair\n{bases}\n")
-    output = folder / "x.sam"
-    command = ["map", "--backend", "cpu", "-q", *words, "-o", output, folder / "r.fa", *paths]
-    assert main([str(word) for word in command]) == 0
-    return [line.split("\t") for line in output.read_text().splitlines() if line[0] != "@"]
-
-
 @pytest.mark.parametrize("copies", [0, 3, 60])
-def test_a_mate_is_looked_for_beside_the_best_places(copies, tmp_path):
+def test_a_mate_is_looked_for_beside_the_best_places(copies):
     """No match of the mate is long enough for a search, and the copies come before its place."""
     chance = random.Random(copies)
 
@@ -199,31 +180,25 @@ def test_a_mate_is_looked_for_beside_the_best_places(copies, tmp_path):
     read, mate = bases(READ), bases(READ)
     copy = _with_changes(read, range(25, 26))
     before = "".join(bases(400) + copy for _ in range(copies)) + bases(500)
-    genome = before + read + bases(200) + mate + bases(500)
-    found = reverse_complement(_with_changes(mate, range(10, READ, 11)))
-    rows = pair_rows(tmp_path, genome, (read, found), "-I", "300,30")
+    write_genome(before + read + bases(200) + mate + bases(500))
+    write_fasta("1.fa", {"pair": read})
+    write_fasta("2.fa", {"pair": reverse_complement(_with_changes(mate, range(10, READ, 11)))})
+    rows = rows_of("1.fa 2.fa -I 300,30")
     assert [row[3] for row in rows] == [str(len(before) + 1), str(len(before) + READ + 201)]
     assert [int(row[1]) & 2 for row in rows] == [2, 2]
     assert [row[5] for row in rows] == [f"{READ}M"] * 2
 
 
-def test_each_of_two_equal_copies_gets_its_share_of_pairs(tmp_path):
+def test_each_of_two_equal_copies_gets_its_share_of_pairs():
     made = random.Random(12)
     copy = random_bases(made, 2000)
     genome = random_bases(made, 3000) + copy + random_bases(made, 3000) + copy
-    genome += random_bases(made, 3000)
-    (tmp_path / "r.fa").write_text(f">one\n{genome}\n")
-    mates = ([], [])
-    for number in range(400):
-        begin = made.randrange(len(copy) - 300)
-        template = copy[begin : begin + 300]
-        both = template[:80], reverse_complement(template[-80:])
-        for of_mate, bases in zip(mates, both, strict=True):
-            of_mate.append(f">p{number}\n{bases}\n")
-    for number, of_mate in enumerate(mates):
-        (tmp_path / f"{number}.fa").write_text("".join(of_mate))
-    files = [str(tmp_path / name) for name in ("r.fa", "0.fa", "1.fa", "x.sam")]
-    assert main(["map", "--backend", "cpu", "-q", *files[:3], "-o", files[3]]) == 0
-    rows = [line.split("\t") for line in Path(files[3]).read_text().splitlines() if line[0] != "@"]
+    write_genome(genome + random_bases(made, 3000))
+    begins = [made.randrange(len(copy) - 300) for _ in range(400)]
+    mates = ([copy[at : at + 80] for at in begins],
+             [reverse_complement(copy[at + 220 : at + 300]) for at in begins])  # fmt: skip
+    for number, reads in enumerate(mates):
+        write_fasta(f"{number}.fa", ((f"p{n}", read) for n, read in enumerate(reads)))
+    rows = rows_of("0.fa 1.fa")
     first = sum(int(row[3]) < 5500 for row in rows)
     assert len(rows) == 800 and 300 < first < 500

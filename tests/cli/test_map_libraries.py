@@ -1,19 +1,17 @@
 """Libraries: the sizes and orientations of templates, wherever their pairs lie in the input."""
 
 import random
-import shlex
 from pathlib import Path
 
 import pytest
 from helpers.loops import each
-from helpers.sequences import random_bases, reverse_complement
+from helpers.repeat_reads import rows_of as mapped
+from helpers.sequences import random_bases, reverse_complement, write_fasta, write_fastq
 
-from mummergpu.cli.main import main
 from mummergpu.pipeline import libraries
 
 BASES = 80
 PROPER, FIRST_MATE = 2, 64
-Pair = tuple[str, str, str]
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +21,7 @@ def genome(tmp_path, monkeypatch):
     monkeypatch.setattr(libraries, "TEMPLATES_OF_ESTIMATE", 512)
     monkeypatch.setattr(libraries, "TEMPLATES_OF_STRIP", 64)
     bases = random_bases(random.Random(1000), 30_000)
-    Path("r.fa").write_text(f">r\n{bases}\n")
+    write_fasta("r.fa", {"r": bases})
     return bases
 
 
@@ -36,14 +34,9 @@ def pair_of(made, genome, mean, kind, name):
     one, two = template[:BASES], template[-BASES:]
     if kind == "junk":
         one, two = random_bases(made, BASES), random_bases(made, BASES)
-    mates = {
-        "fr": (one, reverse_complement(two)),
-        "rf": (reverse_complement(one), two),
-        "ff": (one, two),
-        "rr": (two, one),
-        "junk": (one, two),
-    }[kind]
-    return (name, *mates)
+    turned = reverse_complement(one), reverse_complement(two)
+    lie = {"fr": (one, turned[1]), "rf": (turned[0], two), "rr": (two, one)}
+    return (name, *lie.get(kind, (one, two)))
 
 
 def pairs_of(genome, *kinds, seed=1):
@@ -58,16 +51,28 @@ def pairs_of(genome, *kinds, seed=1):
 
 def write(stem, pairs):
     """Write two files of mates; return their names."""
-    pairs = list(pairs)
     for mate in (1, 2):
-        text = "".join(f"@{one[0]}\n{one[mate]}\n+\n{'I' * len(one[mate])}\n" for one in pairs)
-        Path(f"{stem}{mate}.fq").write_text(text)
+        write_fastq(f"{stem}{mate}.fq", ((one[0], one[mate]) for one in pairs))
     return f"{stem}1.fq {stem}2.fq"
 
 
-def mapped(words):
-    assert main(["map", "--backend", "cpu", "-q", "r.fa", *shlex.split(words), "-o", "o.sam"]) == 0
-    return [line.split("\t") for line in Path("o.sam").read_text().splitlines() if line[0] != "@"]
+def write_groups(groups, reads):
+    """Write reads that no place has, each with its name, flag, bases and read group."""
+    lines = ["@HD\tVN:1.6\tSO:unsorted", *(f"@RG\tID:{name}\tSM:s" for name in groups)]
+    for name, flag, bases, group in reads:
+        fields = [name, str(flag), *"*00**00", bases, "I" * BASES, f"RG:Z:{group}"]
+        lines.append("\t".join(fields))
+    Path("u.sam").write_text("\n".join(lines) + "\n")
+
+
+def pairs_of_groups(genome, seed, groups):
+    """A pair of the library of each group that is named, by its number."""
+    made = random.Random(seed)
+    for number, group in enumerate(groups(made)):
+        mean, kind = LIBRARIES[group]
+        _, *mates = pair_of(made, genome, mean, kind, "")
+        for flag, bases in zip((77, 141), mates, strict=True):
+            yield f"g{group}_{number}", flag, bases, f"g{group}"
 
 
 def proper_share(rows, name):
@@ -135,33 +140,18 @@ def test_each_pair_of_files_is_mapped_as_when_alone(genome):
 
 
 def test_read_groups_that_alternate(genome):
-    made = random.Random(4)
-    lines = ["@HD\tVN:1.6\tSO:unsorted", *(f"@RG\tID:g{n}\tSM:s" for n in range(3))]
-    for number in range(600):
-        group = made.randrange(3)
-        mean, kind = LIBRARIES[group]
-        name, *mates = pair_of(made, genome, mean, kind, f"p{number}")
-        for flag, bases in zip((77, 141), mates, strict=True):
-            quality = "I" * BASES
-            fields = [name, str(flag), *"*00**00", bases, quality, f"RG:Z:g{group}"]
-            lines.append("\t".join(fields))
-    Path("u.sam").write_text("\n".join(lines) + "\n")
+    def chosen(made):
+        return (made.randrange(3) for _ in range(600))
+
+    write_groups(["g0", "g1", "g2"], pairs_of_groups(genome, 4, chosen))
     rows = mapped("u.sam")
     assert proper_share(rows, "") > 0.98
     assert mapped("u.sam --block-size 3000") == rows
 
 
 def test_read_groups_that_begin_far_in(genome):
-    made = random.Random(5)
-    lines = ["@HD\tVN:1.6\tSO:unsorted", *(f"@RG\tID:g{n}\tSM:s" for n in (0, 1, 2, "none"))]
-    for number in range(3100):
-        group = 0 if number < 2500 else 1 + (number - 2500) // 300
-        mean, kind = LIBRARIES[group]
-        name, *mates = pair_of(made, genome, mean, kind, f"g{group}_{number}")
-        for flag, bases in zip((77, 141), mates, strict=True):
-            fields = [name, str(flag), *"*00**00", bases, "I" * BASES, f"RG:Z:g{group}"]
-            lines.append("\t".join(fields))
-    Path("u.sam").write_text("\n".join(lines) + "\n")
+    groups = [0] * 2500 + [1] * 300 + [2] * 300
+    write_groups(["g0", "g1", "g2", "none"], pairs_of_groups(genome, 5, lambda _: groups))
     rows = mapped("u.sam")
     for group in range(3):
         assert proper_share(rows, f"g{group}") > 0.98
@@ -170,11 +160,8 @@ def test_read_groups_that_begin_far_in(genome):
 
 def test_single_reads_are_not_read_ahead_for_a_group_without_reads(genome, monkeypatch):
     """They have no sizes, so that nothing would come of it."""
-    lines = ["@HD\tVN:1.6\tSO:unsorted", "@RG\tID:g0\tSM:s", "@RG\tID:none\tSM:s"]
-    for number in range(1200):
-        fields = [f"s{number}", "4", *"*00**00", genome[number : number + BASES], "I" * BASES]
-        lines.append("\t".join([*fields, "RG:Z:g0"]))
-    Path("u.sam").write_text("\n".join(lines) + "\n")
+    bases = (genome[number : number + BASES] for number in range(1200))
+    write_groups(["g0", "none"], ((f"s{n}", 4, one, "g0") for n, one in enumerate(bases)))
     streams, open_stream = [], libraries._stream_of
 
     def stream_of(*arguments):
@@ -188,30 +175,24 @@ def test_single_reads_are_not_read_ahead_for_a_group_without_reads(genome, monke
 
 def test_pairs_and_single_reads_are_mapped_as_when_apart(genome):
     made = random.Random(9)
+
+    def differing(bases):
+        """Reads with many differences are mapped in the second pass."""
+        return "".join(made.choice("ACGT") if made.random() < 0.08 else base for base in bases)
+
     pairs = pairs_of(genome, (300, 300, "fr"), (20, 300, "junk"))
-    # Reads with many differences are mapped in the second pass.
-    pairs = [
-        (
-            name,
-            *(
-                "".join(made.choice("ACGT") if made.random() < 0.08 else b for b in one)
-                for one in two
-            ),
-        )
-        for name, *two in pairs
-    ]
-    is_single = [made.random() < 0.3 for _ in pairs]
-    write("p", [one for one, single in zip(pairs, is_single, strict=True) if not single])
-    singles = [one for one, single in zip(pairs, is_single, strict=True) if single]
-    write("s", singles)
-    text = ""
-    for (name, *mates), single in zip(pairs, is_single, strict=True):
-        for mate, bases in enumerate(mates[: 1 if single else 2], 1):
-            text += f"@{name}/{mate}\n{bases}\n+\n{'I' * BASES}\n"
-    Path("both.fq").write_text(text)
+    pairs = [(name, *map(differing, mates)) for name, *mates in pairs]
+    apart, reads = {1: [], 2: []}, []
+    for pair in pairs:
+        count = 1 if made.random() < 0.3 else 2
+        apart[count].append(pair)
+        reads += [(f"{pair[0]}/{mate}", pair[mate]) for mate in range(1, count + 1)]
+    write("p", apart[2])
+    write("s", apart[1])
+    write_fastq("both.fq", reads)
     for more in ("", "-N 2", "--block-size 2000", "--max-xa 3"):
         options = f"-I 300,15 -R none {more}"
         mixed = mapped(f"-p both.fq {options}")
-        apart = mapped(f"p1.fq p2.fq {options}") + mapped(f"s1.fq --single {options}")
-        assert sorted(mixed) == sorted(apart)
+        rows = mapped(f"p1.fq p2.fq {options}") + mapped(f"s1.fq --single {options}")
+        assert sorted(mixed) == sorted(rows)
         assert len({row[0] for row in mixed}) == len(pairs)

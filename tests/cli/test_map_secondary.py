@@ -24,7 +24,7 @@ from helpers.repeat_reads import (
     tags_of,
     write_repeats,
 )
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fastq
 from numpy.lib.stride_tricks import sliding_window_view
 
 import mummergpu
@@ -63,8 +63,7 @@ def test_every_secondary_row_tells_the_truth(repeats):
         scores = []
         for row in secondary:
             count += 1
-            tags = tags_of(row)
-            bases = bases_of[read]
+            tags, bases = tags_of(row), bases_of[read]
             bases = reverse_complement(bases) if int(row[1]) & REVERSE else bases
             found = edits_and_score(row, bases, sequences[row[2]])
             assert found == (int(tags["NM"]), int(tags["AS"])), row
@@ -84,12 +83,9 @@ def test_every_secondary_row_tells_the_truth(repeats):
 def test_all_places_are_listed(repeats):
     """Those with up to four bases that differ, and no gap: all of them have a long match."""
     sequences = records()
-    listed = defaultdict(list)
-    for row in rows_of("1.fq 2.fq -a --single"):
-        listed[row[0], row[9] if row[9] != "*" else None].append(row)
     by_name = defaultdict(list)
-    for (name, _), rows in listed.items():
-        by_name[name] += rows
+    for row in rows_of("1.fq 2.fq -a --single"):
+        by_name[row[0]].append(row)
     count = 0
     for (name, _), bases in reads().items():
         rows = by_name[name]
@@ -112,11 +108,9 @@ def test_all_places_are_listed(repeats):
 def test_a_user_may_ask_for_the_best_few(repeats):
     rows = rows_of("1.fq 2.fq -a")
     for most in (0, 1, 3):
-        kept = defaultdict(int)
-        expected = []
+        kept, expected = defaultdict(int), []
         for row in rows:
-            if is_secondary(row):
-                kept[read_of(row)] += 1
+            kept[read_of(row)] += is_secondary(row)
             if not is_secondary(row) or kept[read_of(row)] <= most:
                 expected.append(row)
         assert rows_of(f"1.fq 2.fq -N {most}") == expected == rows_of(f"1.fq 2.fq -aN {most}")
@@ -149,12 +143,9 @@ def folder(tmp_path_factory):
     with open(made / "1.fq", "a") as first, open(made / "2.fq", "a") as second:
         for number in range(PAIRS, MORE_PAIRS):
             begin = chance.randrange(len(third) - 300)
-            mates = (
-                third[begin : begin + 100],
-                reverse_complement(third[begin : begin + 300])[:100],
-            )
-            for file, mate in zip((first, second), mates, strict=True):
-                bases = changed_bases(chance, mate, 0.01)
+            whole = third[begin : begin + 300]
+            for file, mate in ((first, whole), (second, reverse_complement(whole))):
+                bases = changed_bases(chance, mate[:100], 0.01)
                 file.write(f"@p{number}\n{bases}\n+\n{'F' * len(bases)}\n")
     genome = "".join((made / "r.fa").read_text().split()[1::2])
     texts = []
@@ -164,9 +155,8 @@ def folder(tmp_path_factory):
             begin = chance.randrange(len(genome) - length)
             part = genome[begin : begin + length]
             bases += part if chance.random() < 0.5 else reverse_complement(part)
-        bases = changed_bases(chance, bases, 0.005)
-        texts.append(f"@s{number}\n{bases}\n+\n{'F' * len(bases)}\n")
-    (made / "split.fq").write_text("".join(texts))
+        texts.append((f"s{number}", changed_bases(chance, bases, 0.005)))
+    write_fastq(made / "split.fq", texts, "F")
     return made
 
 

@@ -8,9 +8,8 @@ import pysam
 import pytest
 from helpers.alignment_tools import samtools
 from helpers.loops import each
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fasta, write_fastq
 
-import mummergpu
 from mummergpu.cli.main import main
 
 TEMPLATES = 120
@@ -25,11 +24,7 @@ KEPT = [
 ]
 
 REPLACED = ["NM:i:90", "MD:Z:7", "AS:i:3", "XS:i:4", "SA:Z:g,1,+,9M,0,0;", "XA:Z:g,+1,9M,0;"]
-
-
 REPLACED += ["MC:Z:5M", "MQ:i:9"]
-
-
 OF_ALIGNMENTS = ["NH:i:3", "HI:i:1", "PG:Z:bwa", "UQ:i:7", "BQ:Z:@@@"]
 WRITTEN = {tag[:2] for tag in REPLACED}
 
@@ -69,12 +64,10 @@ def run(*words):
 
 
 def rows_of(path):
-    for row in samtools("view", path).decode().splitlines():
-        yield row.split("\t")
+    return [row.split("\t") for row in lines_of(path)]
 
 
-def tags_of(fields):
-    tags = list(fields)
+def tags_of(tags):
     assert len({tag[:2] for tag in tags}) == len(tags), tags
     return {tag for tag in tags if tag[:2] not in WRITTEN}
 
@@ -144,12 +137,9 @@ def test_reads_of_other_files_are_of_a_group_of_their_own(tagged, folder, capsys
     Path("plain.fq").write_text(plain)
     for files in (["u.bam", "plain.fq"], ["plain.fq", "u.bam"]):
         assert run(*files, "--interleaved", "-o", "o.sam") == 0
-        usual = f"@RG\tID:{files[0].split('.')[0]}\tSM:{files[0].split('.')[0]}\tPL:OTHER"
-        assert groups_of("o.sam") == [usual, *GROUPS]
-        has_usual = sum(
-            usual[4:].split("\t")[0].replace("ID", "RG:Z") in row for row in rows_of("o.sam")
-        )
-        assert has_usual >= 2 * TEMPLATES
+        name = files[0].split(".")[0]
+        assert groups_of("o.sam") == [f"@RG\tID:{name}\tSM:{name}\tPL:OTHER", *GROUPS]
+        assert sum(f"RG:Z:{name}" in row for row in rows_of("o.sam")) >= 2 * TEMPLATES
     assert run("u.bam", "same.sam", "--interleaved", "-o", "o.sam") == 0
     assert groups_of("o.sam") == [*GROUPS, "@RG\tID:l3\tSM:s"]
     assert run("u.bam", "other.sam", "--interleaved", "-o", "o.sam") == 1
@@ -196,16 +186,6 @@ def test_other_comments_are_an_error(tagged, comment, capsys):
     assert not Path("none2.bam").exists()
 
 
-def test_python_may_name_another_group(tagged):
-    index = mummergpu.Index.build("g.fa", min_length=16)
-    index.map("u.bam").write("o.bam", read_group="@RG\tID:mine")
-    own = expected(with_groups=False)
-    assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
-    assert groups_of("o.bam") == ["@RG\tID:mine"]
-    with pytest.raises(mummergpu.MummergpuError, match="long_reads"):
-        mummergpu.map("g.fa", "1.fq", output="o.sam", long_reads="never")
-
-
 CODES = "RYSWKMBDHVN"
 READS, BASES = 300, 120
 
@@ -218,34 +198,22 @@ def letters_folder(tmp_path_factory):
     genome = "".join(chance.choice("ACGT") for _ in range(4000))
     genome = "".join(chance.choice(CODES) if at % 41 == 7 else b for at, b in enumerate(genome))
     half = len(genome) // 2
-    small = genome[:half].lower() + "\n>s\n" + genome[half:]
-    (made / "r.fa").write_text(f">r\n{small}\n")
-    with (made / "reads.fq").open("w") as file:
-        for number in range(READS):
-            at = chance.randrange(half - BASES) + half * chance.randrange(2)
-            read = [_sequenced(letter, chance) for letter in genome[at : at + BASES]]
-            if number % 5 == 0:
-                del read[50:53]
-            bases = "".join(read)
-            if number % 2:
-                bases = reverse_complement(bases)
-            file.write(f"@r{number}\n{bases}\n+\n{'I' * len(bases)}\n")
-    run = ["-q", str(made / "r.fa")]
-    assert main(["index", *run, "-l", "14", "-o", str(made / "r.mgi")]) == 0
-    pages = ["--search", "kmer", "--page-size", "1k", "-l", "14"]
-    assert main(["index", *run, *pages, "-o", str(made / "pages.mgi")]) == 0
-    assert (
-        main(
-            [
-                *"map --backend cpu".split(),
-                *run,
-                str(made / "reads.fq"),
-                "-o",
-                str(made / "expected.sam"),
-            ]
-        )
-        == 0
-    )
+    write_fasta(made / "r.fa", {"r": genome[:half].lower(), "s": genome[half:]})
+    reads = []
+    for number in range(READS):
+        at = chance.randrange(half - BASES) + half * chance.randrange(2)
+        read = [_sequenced(letter, chance) for letter in genome[at : at + BASES]]
+        if number % 5 == 0:
+            del read[50:53]
+        bases = "".join(read)
+        reads.append((f"r{number}", reverse_complement(bases) if number % 2 else bases))
+    write_fastq(made / "reads.fq", reads)
+    for words in (
+        "index -q @r.fa -l 14 -o @r.mgi",
+        "index -q @r.fa --search kmer --page-size 1k -l 14 -o @pages.mgi",
+        "map --backend cpu -q @r.fa @reads.fq -o @expected.sam",
+    ):
+        assert main(words.replace("@", f"{made}/").split()) == 0
     return made
 
 
@@ -268,8 +236,7 @@ def lines_of(path):
 def test_reads_keep_their_letters_on_both_strands(letters):
     reads = Path("reads.fq").read_text().splitlines()[1::4]
     found = {0: 0, 16: 0}
-    for read, row in zip(reads, lines_of("expected.sam"), strict=True):
-        fields = row.split("\t")
+    for read, fields in zip(reads, rows_of("expected.sam"), strict=True):
         flag = int(fields[1])
         assert fields[9] == (reverse_complement(read) if flag & 16 else read)
         found[flag] += 1
@@ -280,12 +247,12 @@ def test_reads_keep_their_letters_on_both_strands(letters):
 def test_edits_are_those_of_calmd(letters):
     """A letter of the reference is in MD, and the same letter of the read is no edit."""
     Path("calmd.sam").write_bytes(samtools("calmd", "--no-PG", "expected.sam", "r.fa"))
-    tags = []
-    for path in ("expected.sam", "calmd.sam"):
-        rows = [row.split("\t") for row in lines_of(path)]
-        tags.append([[tag for tag in row[11:] if tag[:2] in ("NM", "MD")] for row in rows])
-    assert [sorted(own) for own in tags[0]] == [sorted(others) for others in tags[1]]
-    assert set("RYSWKMBDHVN") <= set("".join(tag[5:] for own in tags[0] for tag in own))
+    tags = [
+        [sorted(tag for tag in row[11:] if tag[:2] in ("NM", "MD")) for row in rows_of(path)]
+        for path in ("expected.sam", "calmd.sam")
+    ]
+    assert tags[0] == tags[1]
+    assert set(CODES) <= set("".join(tag[5:] for own in tags[0] for tag in own))
     with pysam.FastaFile("r.fa") as genome, pysam.AlignmentFile("expected.sam") as file:
         equal = 0
         for row in file:
@@ -299,8 +266,8 @@ def test_edits_are_those_of_calmd(letters):
 @pytest.mark.parametrize("name", ["o.bam", "o.cram", "o.sam"])
 def test_every_format_has_the_same_letters_and_is_read_back(letters, name):
     assert main(["map", "--backend", "cpu", "-q", "r.fa", "reads.fq", "-o", name]) == 0
-    expected = [row.split("\t")[:11] for row in lines_of("expected.sam")]
-    assert [row.split("\t")[:11] for row in lines_of(name)] == expected
+    expected = [row[:11] for row in rows_of("expected.sam")]
+    assert [row[:11] for row in rows_of(name)] == expected
     words = ["-R", "@RG\\tID:reads", "-o", "again.sam"]
     assert main(["map", "--backend", "cpu", "-q", "r.fa", name, *words]) == 0
     assert lines_of("again.sam") == lines_of("expected.sam")

@@ -2,12 +2,12 @@
 
 import json
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from helpers.sequences import random_bases, reverse_complement
+from helpers.alignment_tools import sam_rows
+from helpers.children import COMMAND, child, printed_by
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 from mummergpu.runtime.memory import PROCESS_BYTES, PROCESS_BYTES_PER_THREAD
 
@@ -16,7 +16,7 @@ MIB = 1 << 20
 LINE = 100
 
 
-def write_fasta(path, bases, unknown=0):
+def write_random(path, bases, unknown=0):
     """Write a record of random bases, with so many that are unknown behind them."""
     letters = np.frombuffer(b"ACGT", dtype=np.uint8)
     text = letters[np.random.default_rng(bases).integers(0, 4, bases, dtype=np.uint8)]
@@ -30,26 +30,17 @@ def write_fasta(path, bases, unknown=0):
 def folder(tmp_path_factory):
     """24 Mbp, and reads of them."""
     folder = tmp_path_factory.mktemp("memory")
-    write_fasta(folder / "ref.fa", 24_000_000)
-    text = (folder / "ref.fa").read_bytes().split(b"\n")
-    with (folder / "reads.fa").open("wb") as file:
-        for number in range(1000):
-            file.write(b">q%d\n%s\n" % (number, text[1 + 97 * number]))
+    write_random(folder / "ref.fa", 24_000_000)
+    lines = (folder / "ref.fa").read_text().split("\n")[1::97]
+    write_fasta(folder / "reads.fa", ((f"q{n}", line) for n, line in enumerate(lines[:1000])))
     return folder
 
 
 def measured(folder, *words, threads=THREADS):
     """Return the report of a process that compiles nothing, its output, and what it said."""
-    command = [sys.executable, "-m", "mummergpu", *words, "--backend", "cpu", "-t", str(threads)]
+    command = [*COMMAND, *words, *f"--backend cpu -t {threads} -o out --stats stats.json".split()]
     for _ in range(2):
-        done = subprocess.run(
-            [*command, "-o", "out", "--stats", "stats.json"],
-            cwd=folder,
-            capture_output=True,
-            check=True,
-            text=True,
-            timeout=250,
-        )
+        done = child(*command, cwd=folder, check=True, timeout=250)
         # Compiling takes memory, too, where nothing has been compiled before.
         if "compiling" not in done.stderr:
             break
@@ -82,22 +73,20 @@ def test_a_run_keeps_to_its_limit(folder):
 
 
 def test_an_index_file_is_let_go_group_by_group(folder):
-    files = [str(folder / "reads.fa"), "-b"]
-    index = str(folder / "ref.mgi")
-    command = [sys.executable, "-m", "mummergpu", "index", str(folder / "ref.fa")]
-    words = ["--search", "kmer", "--page-size", "3M", "-q", "-o", index]
-    subprocess.run([*command, *words], check=True, timeout=250)
-    whole, groups, expected = run(folder, index, *files)
+    words = "index ref.fa --search kmer --page-size 3M -q -o ref.mgi"
+    child(*COMMAND, *words.split(), cwd=folder, check=True, timeout=250)
+    files = ("ref.mgi", "reads.fa", "-b")
+    whole, groups, expected = run(folder, *files)
     assert groups == 1
-    peak, groups, found = run(folder, index, *files, "--max-memory", "60M")
+    peak, groups, found = run(folder, *files, "--max-memory", "60M")
     assert found == expected and groups == 8
     assert peak < whole - 150 * MIB
 
 
 def test_unknown_bases_take_the_memory_of_their_codes_only(tmp_path):
-    write_fasta(tmp_path / "few.fa", 10_000)
+    write_random(tmp_path / "few.fa", 10_000)
     few, _, expected = run(tmp_path, str(tmp_path / "few.fa"), str(tmp_path / "few.fa"))
-    write_fasta(tmp_path / "many.fa", 10_000, unknown=80_000_000)
+    write_random(tmp_path / "many.fa", 10_000, unknown=80_000_000)
     many, groups, found = run(tmp_path, str(tmp_path / "many.fa"), str(tmp_path / "few.fa"))
     assert found == expected and groups == 1
     assert many < few + 80_000_000 + 60 * MIB
@@ -120,11 +109,8 @@ def made(folder, kind):
         "unknown": lambda: ["N" * 1_000_000, "N" * 10],
         "records": lambda: ["".join(chance.choices("ACGT", k=100)) for _ in range(50_000)],
     }[kind]()
-    lines = [f">r{number}\n{bases}\n" for number, bases in enumerate(records)]
-    (folder / "r.fa").write_text("".join(lines))
-    reads = [record[:90] for record in (records * 3)[:3]]
-    text = "".join(f">q{number}\n{read}\n" for number, read in enumerate(reads))
-    (folder / "q.fa").write_text(text)
+    write_fasta(folder / "r.fa", enumerate(records))
+    write_fasta(folder / "q.fa", enumerate(record[:90] for record in (records * 3)[:3]))
     return records
 
 
@@ -159,19 +145,15 @@ def test_hard_references(tmp_path, kind, mode):
 READ_BASES = 100
 
 
-def write_texts(path, texts):
-    path.write_text("".join(f">{number}\n{text}\n" for number, text in enumerate(texts)))
-
-
 def changed(chance, text, share):
     """The same bases, of which a share is drawn anew."""
     return "".join(c if chance.random() >= share else chance.choice("ACGT") for c in text)
 
 
-def satellite_of(chance, copies):
-    """Copies of 171 bases that differ in 2%."""
+def satellite(chance, copies, share=0.02):
+    """Copies of 171 bases, of which a share differs in each."""
     unit = random_bases(chance, 171)
-    return "".join(changed(chance, unit, 0.02) for _ in range(copies))
+    return "".join(changed(chance, unit, share) for _ in range(copies))
 
 
 def reads_of(chance, text, count):
@@ -198,15 +180,15 @@ def test_hard_references_keep_to_the_limit(kind, tmp_path):
         text = {
             "letter": "A" * 10_000_000,
             "two letters": "AC" * 50_000,
-            "satellite": satellite_of(chance, 5000),
+            "satellite": satellite(chance, 5000),
             "unknown": "N" * 10_000_000,
         }[kind]
         texts, reads = [text], reads_of(chance, text, 100)
     if kind == "letter":
         # A match for each base of the reference and each read is too much to write.
         verbs, reads = verbs[:1], reads[:20]
-    write_texts(tmp_path / "q.fa", reads)
-    write_texts(tmp_path / "r.fa", texts)
+    write_fasta(tmp_path / "q.fa", enumerate(reads))
+    write_fasta(tmp_path / "r.fa", enumerate(texts))
     for words in verbs:
         peak, _, lines = run_in(tmp_path, "200M", *words)
         assert peak < allowed(200)
@@ -217,9 +199,10 @@ def test_hard_references_keep_to_the_limit(kind, tmp_path):
 def test_reads_of_a_satellite_keep_to_the_limit_on_several_groups(words, tmp_path):
     """The first groups have none of the satellite, so nothing tells of what is to come."""
     chance = random.Random(7)
-    copies = satellite_of(chance, 6000)
-    write_texts(tmp_path / "r.fa", [random_bases(chance, 2_500_000) + copies])
-    write_texts(tmp_path / "q.fa", reads_of(chance, copies, 1500 if words[0] == "map" else 500))
+    copies = satellite(chance, 6000)
+    write_fasta(tmp_path / "r.fa", {"r": random_bases(chance, 2_500_000) + copies})
+    reads = reads_of(chance, copies, 1500 if words[0] == "map" else 500)
+    write_fasta(tmp_path / "q.fa", enumerate(reads))
     _, one, expected = run_in(tmp_path, "1G", *words)
     peak, groups, found = run_in(tmp_path, "9M", *words)
     assert one == 1 < groups
@@ -234,20 +217,6 @@ MAX_PEAK = 400 << 20
 """Some 100 MB are needed; 13 MB a pair once were."""
 
 
-def satellite(kind, chance):
-    """100 kbp of two letters, 1,000 copies of 171 bases that differ a little, or one letter."""
-    if kind == "AC":
-        return "AC" * 50_000
-    if kind == "T":
-        return "T" * 200_000
-    unit = random_bases(chance, 171)
-    copies = []
-    for _ in range(1000):
-        bases = [base if chance.random() > 0.02 else chance.choice("ACGT") for base in unit]
-        copies.append("".join(bases))
-    return "".join(copies)
-
-
 def with_errors(read, chance):
     """The same bases; half of the reads differ in one, near the middle or at an end."""
     if chance.random() < 0.5:
@@ -259,11 +228,8 @@ def with_errors(read, chance):
 def check_visits(counts):
     """Each read was searched on both strands at least once, and looked at a bounded part."""
     prefix = "reads_visiting_"
-    by_visits = {
-        int(key.removeprefix(prefix)): count
-        for key, count in counts.items()
-        if key.startswith(prefix)
-    }
+    named = [(key.removeprefix(prefix), n) for key, n in counts.items() if key.startswith(prefix)]
+    by_visits = {int(visits): count for visits, count in named}
     searched, visited = sum(by_visits.values()), counts["occurrences_visited"]
     assert 4 * PAIRS <= searched <= 8 * PAIRS
     least = sum(visits * count for visits, count in by_visits.items())
@@ -280,34 +246,34 @@ def check_visits(counts):
 @pytest.mark.parametrize("kind", ["AC", "T", "alpha"])
 def test_reads_of_satellites_are_mapped_in_little_memory(tmp_path, kind, length):
     chance = random.Random(11)
-    genome = satellite(kind, chance)
-    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
-    files = [[], []]
+    genome = {"AC": "AC" * 50_000, "T": "T" * 200_000}.get(kind) or satellite(chance, 1000)
+    write_fasta(tmp_path / "r.fa", {"c": genome})
+    files = ([], [])
     for number in range(PAIRS):
         begin = chance.randrange(len(genome) - FRAGMENT)
         end = begin + FRAGMENT
-        mates = genome[begin : begin + length], genome[end - length : end]
-        mates = mates[0], reverse_complement(mates[1])
-        for lines, read in zip(files, mates, strict=True):
-            lines.append(f">{begin}_{end - length}_{number}\n{with_errors(read, chance)}\n")
-    for name, lines in zip(("1.fa", "2.fa"), files, strict=True):
-        (tmp_path / name).write_text("".join(lines))
-    words = [*("r.fa", "1.fa", "2.fa"), *("--max-memory", "200M"), *("-I", "350,20")]
-    stats, output, _ = measured(tmp_path, "map", *words)
+        mates = genome[begin : begin + length], reverse_complement(genome[end - length : end])
+        for of_mate, read in zip(files, mates, strict=True):
+            of_mate.append((f"{begin}_{end - length}_{number}", with_errors(read, chance)))
+    for name, of_mate in zip(("1.fa", "2.fa"), files, strict=True):
+        write_fasta(tmp_path / name, of_mate)
+    words = "map r.fa 1.fa 2.fa --max-memory 200M -I 350,20"
+    stats, _, _ = measured(tmp_path, *words.split())
     assert stats["peak_memory_bytes"] < MAX_PEAK
     check_visits(stats["counts"])
-    rows = [row.split("\t") for row in output.splitlines()]
-    reads = [row for row in rows if row[0][0] != "@" and int(row[1]) & 0x900 == 0]
+    reads = [row for row in sam_rows(tmp_path / "out") if int(row[1]) & 0x900 == 0]
     assert len(reads) == 2 * PAIRS
     assert sum(int(row[1]) & 4 == 0 for row in reads) >= 0.99 * len(reads)
     if kind != "alpha":
         assert {row[4] for row in reads} == {"0"}
         return
     # Copies that were not looked at count in mapping qualities.
+
+    def begin_of(row):
+        return int(row[0].split("_")[int(row[1]) & 128 > 0])
+
     sure = [row for row in reads if int(row[4]) >= 20]
-    wrong = [
-        row for row in sure if row[0].split("_")[int(row[1]) & 128 > 0] != str(int(row[3]) - 1)
-    ]
+    wrong = [row for row in sure if begin_of(row) != int(row[3]) - 1]
     assert len(sure) > (100 if length > 60 else 10)
     assert len(wrong) <= 0.01 * len(sure)
     assert all(int(row[4]) < 40 for row in wrong)
@@ -315,50 +281,40 @@ def test_reads_of_satellites_are_mapped_in_little_memory(tmp_path, kind, length)
 
 def test_all_places_of_reads_of_a_satellite_fit_the_memory(tmp_path):
     """All of 50,000 copies are candidates of each read where other places are wanted."""
-    genome = satellite("AC", random.Random(1))
-    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
-    reads = "".join(f">{number}\n{genome[number : number + 150]}\n" for number in range(60))
-    (tmp_path / "q.fa").write_text(reads)
-    words = [*("r.fa", "q.fa", "-N", "3"), *("--max-memory", "200M")]
-    stats, output, _ = measured(tmp_path, "map", *words)
+    genome = "AC" * 50_000
+    write_fasta(tmp_path / "r.fa", {"c": genome})
+    write_fasta(tmp_path / "q.fa", ((n, genome[n : n + 150]) for n in range(60)))
+    stats, _, _ = measured(tmp_path, *"map r.fa q.fa -N 3 --max-memory 200M".split())
     assert stats["peak_memory_bytes"] < allowed(200)
-    rows = [row for row in output.splitlines() if row[0] != "@"]
-    assert len(rows) == 60 * 4
+    assert len(sam_rows(tmp_path / "out")) == 60 * 4
 
 
 @pytest.mark.parametrize("unit", ["A", "AC"])
 def test_few_listed_places_of_a_satellite_stand_for_all(tmp_path, unit):
     """Tables that list one place of many, and reads with more places than they list."""
-    (tmp_path / "r.fa").write_text(f">c\n{unit * (2000 // len(unit))}\n")
-    (tmp_path / "q.fa").write_text(f">q\n{unit * (150 // len(unit))}\n")
+    write_fasta(tmp_path / "r.fa", {"c": unit * (2000 // len(unit))})
+    write_fasta(tmp_path / "q.fa", {"q": unit * (150 // len(unit))})
 
-    def run(*words):
-        line = [sys.executable, "-m", "mummergpu", *words, "-q", "-t", "1"]
-        done = subprocess.run(line, cwd=tmp_path, check=True, capture_output=True, text=True)
-        return [row for row in done.stdout.splitlines() if row[0] != "@"]
+    def run(words):
+        rows = printed_by(*COMMAND, *words.split(), "-q", "-t", "1", cwd=tmp_path).splitlines()
+        return [row for row in rows if row[0] != "@"]
 
-    (row,) = run("map", "r.fa", "q.fa")
+    (row,) = run("map r.fa q.fa")
     assert row.split("\t")[5] == "150M"
-    assert run("map", "r.fa", "q.fa", "--max-memory", "1") == [row]
-    assert len(run("map", "r.fa", "q.fa", "--max-occurrences", "1000")) == 1
-    for words in (["--for", "memory", "-l", "12"], ["--max-memory", "1"]):
-        run("index", "r.fa", "-o", "i.mgi", *words)
-        assert run("map", "i.mgi", "q.fa") == [row]
+    assert run("map r.fa q.fa --max-memory 1") == [row]
+    assert len(run("map r.fa q.fa --max-occurrences 1000")) == 1
+    for words in ("--for memory -l 12", "--max-memory 1"):
+        run(f"index r.fa -o i.mgi {words}")
+        assert run("map i.mgi q.fa") == [row]
 
 
 def test_many_threads_share_the_memory_of_candidates(tmp_path):
     """Short reads have thousands of candidates each, whichever thread maps them."""
     chance = random.Random(2)
-    unit = random_bases(chance, 171)
-    copies = []
-    for _ in range(4000):
-        bases = [base if chance.random() > 0.01 else chance.choice("ACGT") for base in unit]
-        copies.append("".join(bases))
-    genome = "".join(copies)
-    (tmp_path / "r.fa").write_text(f">c\n{genome}\n")
+    genome = satellite(chance, 4000, 0.01)
+    write_fasta(tmp_path / "r.fa", {"c": genome})
     begins = [chance.randrange(len(genome) - 75) for _ in range(2500)]
-    reads = "".join(f">{n}\n{genome[begin : begin + 75]}\n" for n, begin in enumerate(begins))
-    (tmp_path / "q.fa").write_text(reads)
+    write_fasta(tmp_path / "q.fa", ((n, genome[at : at + 75]) for n, at in enumerate(begins)))
     # Up to three times as many near matches of a read count: all of them here.
     words = "map r.fa q.fa --max-memory 60M --max-occurrences 5000".split()
     stats, _, _ = measured(tmp_path, *words, threads=MANY_THREADS)

@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 from helpers.oracle import mummer_text, reverse_complement
+from helpers.sequences import random_bases, write_fasta
 
 from mummergpu.cli.main import main
 from mummergpu.index.pages import plan_pages
@@ -20,21 +21,16 @@ BORDERS = [(page.begin, page.end) for page in plan_pages(LENGTH, PAGE, LEAST - 1
 OTHER = str.maketrans("ACGT", "CGTA")
 
 
-def bases(seed, length):
-    return "".join(Random(seed).choices("ACGT", k=length))
-
-
-PLAIN = bases(1, LENGTH)
+PLAIN = random_bases(Random(1), LENGTH)
 
 
 def broken_at_borders():
     """Return the reference with runs of N that begin, end and lie at borders of pages."""
     letters = list(PLAIN)
     for number, (begin, end) in enumerate(BORDERS):
-        first, last = [(end - 5, end), (end, end + 7), (end - 3, end + 4), (begin, begin + 1)][
-            number % 4
-        ]
-        letters[first:last] = "N" * (min(last, LENGTH) - min(first, LENGTH))
+        runs = [(end - 5, end), (end, end + 7), (end - 3, end + 4), (begin, begin + 1)]
+        first, last = (min(place, LENGTH) for place in runs[number % 4])
+        letters[first:last] = "N" * (last - first)
     return "".join(letters)
 
 
@@ -62,8 +58,8 @@ def text_of(folder, *words):
 
 def found_rows(folder, reference, reads, *words):
     """Return the rows of each header."""
-    (folder / "r.fa").write_text(f">r\n{reference}\n")
-    (folder / "q.fa").write_text("".join(f">q\n{read}\n" for read in reads))
+    write_fasta(folder / "r.fa", {"r": reference})
+    write_fasta(folder / "q.fa", (("q", read) for read in reads))
     files = [str(folder / name) for name in ("r.fa", "q.fa")]
     blocks = text_of(folder, "-l", str(LEAST), *words, *files).split(">")[1:]
     return [[tuple(map(int, row.split())) for row in text.splitlines()[1:]] for text in blocks]
@@ -76,10 +72,8 @@ def test_borders_of_pages(reference, tmp_path):
     for begin, end in BORDERS:
         parts += [(begin, end), (begin, begin + LEAST), (end - LEAST, end)]
         for shift in (-LEAST, -LEAST + 1, -LEAST // 2, -1, 0, 1):
-            parts += [
-                (begin + shift, begin + shift + LEAST),
-                (end + shift, end + shift + 2 * LEAST),
-            ]
+            parts.append((begin + shift, begin + shift + LEAST))
+            parts.append((end + shift, end + shift + 2 * LEAST))
         parts += [(begin - 1, end + 1), (begin + 1, end - 1), (begin - 100, end + 100)]
     parts += [(0, LENGTH), (50_000, 150_000), (1, LENGTH - 1), (0, LEAST), (LENGTH - LEAST, LENGTH)]
     parts = [(begin, end) for begin, end in parts if 0 <= begin < end <= LENGTH]
@@ -101,10 +95,8 @@ def test_matches_that_touch_both_ends_of_a_page(tmp_path):
         for read, (begin, end) in zip(reads, BORDERS, strict=True)
     ]
     shifts = [min(begin, 1) for begin, _ in BORDERS]
-    expected = [
-        [(begin + 1, 1 + shift, end - begin)]
-        for shift, (begin, end) in zip(shifts, BORDERS, strict=True)
-    ]
+    pairs = zip(shifts, BORDERS, strict=True)
+    expected = [[(begin + 1, 1 + shift, end - begin)] for shift, (begin, end) in pairs]
     for memory in ("1", "8G"):
         words = ("--page-size", str(PAGE), "--max-memory", memory)
         assert found_rows(tmp_path, PLAIN, changed, *words) == expected
@@ -119,7 +111,7 @@ def test_one_contig_is_one_line_in_every_mode(tmp_path):
 
 
 def test_repeats_on_different_pages_are_not_unique(tmp_path):
-    repeat = bases(2, 500)
+    repeat = random_bases(Random(2), 500)
     reference = PLAIN[:30_000] + repeat + PLAIN[30_000:90_001] + repeat + PLAIN[90_001:100_000]
     read = reference[29_900:30_600]
     once, twice = (29_901, 1, 700), (90_502, 101, 500)
@@ -150,20 +142,11 @@ def test_forty_query_files(tmp_path):
 def test_ends_of_records(length, tmp_path):
     """First and last bases, and matches as long as a read, next to records that are shorter."""
     records = [PLAIN[:50], "A", "", PLAIN[:50], "NNN", PLAIN[50:70], "ACGTACGTACGTACGTACG"]
-    reads = [
-        PLAIN[:50],
-        PLAIN[:20],
-        PLAIN[30:50],
-        PLAIN[:19],
-        PLAIN[31:50],
-        PLAIN[30:70],
-        PLAIN[50:70] + "ACGTACGTACGTACGTACG",
-        "N" * 40,
-        "A",
-        "",
-    ]
-    (tmp_path / "r.fa").write_text("".join(f">r{n}\n{text}\n" for n, text in enumerate(records)))
-    (tmp_path / "q.fa").write_text("".join(f">q{n}\n{text}\n" for n, text in enumerate(reads)))
+    parts = ((0, 50), (0, 20), (30, 50), (0, 19), (31, 50), (30, 70))
+    reads = [PLAIN[begin:end] for begin, end in parts]
+    reads += [PLAIN[50:70] + "ACGTACGTACGTACGTACG", "N" * 40, "A", ""]
+    write_fasta(tmp_path / "r.fa", ((f"r{n}", text) for n, text in enumerate(records)))
+    write_fasta(tmp_path / "q.fa", ((f"q{n}", text) for n, text in enumerate(reads)))
     files = str(tmp_path / "r.fa"), str(tmp_path / "q.fa")
     for mode in ("maxmatch", "mumreference", "mum"):
         expected = mummer_text(records, reads, length, mode, strands="both")
@@ -195,8 +178,8 @@ def test_quality_that_looks_like_headers(tmp_path):
     qualities = [">" * 40, "@" * 40, "+" * 40]
     (tmp_path / "q.fq").write_text(
         "".join(
-            f"@q{number} >@+\n{read[:20]}\n{read[20:]}\n+\n{quality[:20]}\n{quality[20:]}\n"
-            for number, (read, quality) in enumerate(zip(reads, qualities, strict=True))
+            f"@q{n} >@+\n{read[:20]}\n{read[20:]}\n+\n{quality[:20]}\n{quality[20:]}\n"
+            for n, (read, quality) in enumerate(zip(reads, qualities, strict=True))
         )
     )
     found = text_of(tmp_path, "-l", "20", str(tmp_path / "r.fa"), str(tmp_path / "q.fq"))

@@ -5,15 +5,15 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 from helpers.browser import visit
+from helpers.children import COMMAND, child
 from helpers.made_matches import made_matches
-from helpers.sequences import random_bases, reverse_complement
+from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 from mummergpu.cli.main import main
 from mummergpu.cli.plot import usual_length
@@ -32,9 +32,9 @@ def inside(tmp_path, monkeypatch):
     made = random.Random(3)
     text = random_bases(made, 3000)
     complement = reverse_complement(text[1000:2500])
-    (tmp_path / "r.fa").write_text(f">r\n{text}\n")
-    (tmp_path / "q.fa").write_text(f">turned\n{complement}\n>straight\n{text[:900]}\n")
     monkeypatch.chdir(tmp_path)
+    write_fasta("r.fa", {"r": text})
+    write_fasta("q.fa", {"turned": complement, "straight": text[:900]})
 
 
 def error_of(capsys, words, code):
@@ -139,48 +139,40 @@ def test_the_least_length_grows_with_the_genomes(tmp_path, monkeypatch):
     assert length(3_000_000_000, 3_000_000_000) == 20
 
 
-def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path):
+def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path, monkeypatch):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME")}
-    environment = {**os.environ, **nowhere, "TMPDIR": str(temporary)}
-    environment.pop("MPLCONFIGDIR", None)
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    words = ["plot", "r.fa", "q.fa", "-q", "-C", "-o", "x.png"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mummergpu", *words], env=environment, capture_output=True, text=True
-    )
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    environment = {**nowhere, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = child(*COMMAND, *"plot r.fa q.fa -q -C -o x.png".split(), env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
     assert [name for name in os.listdir(temporary) if "matplotlib" in name] == []
 
 
-@pytest.fixture
-def matches():
-    words = ["-C", "-q", "-b", "-mum", "-l", "20", "r.fa", "q.fa", "-o", "x.paf"]
-    assert main([*words, "-o", "x.paf.gz"]) == 0
-
-
-@pytest.mark.parametrize("name", ["x.paf", "x.paf.gz"])
-def test_a_file_of_matches_gives_the_picture_of_its_genomes(matches, name):
+def check_picture(name, *more):
+    """A file gives the picture that its genomes give, but for the words in it."""
     assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "own.html", "--title", "t"]) == 0
     assert main(["plot", name, "-o", "read.html", "--title", "t", "-q"]) == 0
     own, read = (Path(one).read_text() for one in ("own.html", "read.html"))
     # They differ in the titles of the axes, and in what the matches are called.
     assert numbers_of(own) == numbers_of(read) != []
-    assert main(["plot", name, "-o", "x.png", "-l", "30"]) == 0
+    assert main(["plot", name, "-o", "x.png", "-q", *more]) == 0
     assert Path("x.png").read_bytes().startswith(STARTS["png"])
+
+
+@pytest.mark.parametrize("name", ["x.paf", "x.paf.gz"])
+def test_a_file_of_matches_gives_the_picture_of_its_genomes(name):
+    words = ["-C", "-q", "-b", "-mum", "-l", "20", "r.fa", "q.fa", "-o", "x.paf"]
+    assert main([*words, "-o", "x.paf.gz"]) == 0
+    check_picture(name, "-l", "30")
 
 
 @pytest.mark.parametrize("name", ["x.delta", "x.paf"])
 def test_alignments_without_a_difference_give_the_same_picture(name):
     assert main(["align", "-C", "-q", "r.fa", "q.fa", "-o", name]) == 0
-    assert main(["plot", "-C", "-q", "r.fa", "q.fa", "-o", "own.html", "--title", "t"]) == 0
-    assert main(["plot", name, "-o", "read.html", "--title", "t", "-q"]) == 0
-    own, read = (Path(one).read_text() for one in ("own.html", "read.html"))
-    assert numbers_of(own) == numbers_of(read) != []
-    assert main(["plot", name, "-o", "x.png", "-q"]) == 0
-    assert Path("x.png").read_bytes().startswith(STARTS["png"])
+    check_picture(name)
 
 
 def test_alignments_are_called_so_and_can_be_coloured_by_identity():
@@ -265,15 +257,12 @@ def test_matches_are_drawn_in_both_colours(answers):
 
 
 def test_a_match_tells_its_positions(answers):
-    assert sorted(one.replace("\N{EN DASH}", "-") for one in answers["found"]) == sorted(
-        [
-            "reference r0: 2,001-5,000\nquery q0: 1,001-4,000\n3,000 bp, forward",
-            "reference r0: 6,001-8,000\nquery *<img src=x onerror=alert(1)>: 501-2,500\n"
-            "2,000 bp, reverse",
-            "reference r0: 501-1,500\nquery *<img src=x onerror=alert(1)>: 4,001-5,000\n"
-            "1,000 bp, forward",
-        ]
-    )
+    other = "query *<img src=x onerror=alert(1)>"
+    assert {one.replace("\N{EN DASH}", "-") for one in answers["found"]} == {
+        "reference r0: 2,001-5,000\nquery q0: 1,001-4,000\n3,000 bp, forward",
+        f"reference r0: 6,001-8,000\n{other}: 501-2,500\n2,000 bp, reverse",
+        f"reference r0: 501-1,500\n{other}: 4,001-5,000\n1,000 bp, forward",
+    }
 
 
 def test_the_place_of_the_pointer_is_told(answers):

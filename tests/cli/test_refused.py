@@ -107,8 +107,7 @@ def inside(tmp_path, monkeypatch):
 
 def without_announcement(text):
     """Return standard error's text without the line that only a first run has."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("mummergpu: compiling"))
+    return re.sub("(?m)^mummergpu: compiling.*\n", "", text)
 
 
 def error_of(words, code, capfd):
@@ -142,6 +141,7 @@ def refused(reference, reads, inside, capfd):
 
 GOOD = READS * 3
 MILLION = b"@r\nACGTA\n+\nIIIII\n" * 1_000_000
+PACKED = gzip.compress(MILLION, 1)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,8 @@ MILLION = b"@r\nACGTA\n+\nIIIII\n" * 1_000_000
         pytest.param(GOOD + b"@b\nACGT\n+\nII\n@c\nAC\n+\nII\n", "q.fq:1[678]", id="in between"),
         pytest.param(gzip.compress(GOOD)[:-9], "q.fq", id="truncated gzip"),
         pytest.param(gzip.compress(GOOD)[:-4] + b"\0\0\0\0", "q.fq", id="wrong gzip length"),
-        pytest.param(gzip.compress(MILLION, 1)[:-10], "q.fq", id="truncated after a million"),
-        pytest.param(
-            gzip.compress(MILLION, 1) + gzip.compress(GOOD)[:40] + RUBBISH,
-            "q.fq",
-            id="corrupt after a million",
-        ),
+        pytest.param(PACKED[:-10], "q.fq", id="truncated after a million"),
+        pytest.param(PACKED + gzip.compress(GOOD)[:40] + RUBBISH, "q.fq", id="corrupt after that"),
         pytest.param(MILLION + b"@b\nACGT\n+\nII\n", "q.fq:4000004", id="short after a million"),
     ],
 )
@@ -226,44 +222,37 @@ def test_length_beyond_every_match_is_legal(length, capfd):
     assert (out, without_announcement(err)) == ("> a\n", "")
 
 
-@pytest.mark.parametrize(
-    ("error", "line"),
-    [
-        (
-            MemoryError(),
-            "out of memory; fewer threads or smaller pages (see 'mummergpu index') need less",
-        ),
-        (ZeroDivisionError("a\nb"), r"internal: ZeroDivisionError: a\nb"),
-        (
-            RuntimeError("can't start new thread"),
-            "no thread can be started: a limit of memory or of processes is reached (see ulimit)",
-        ),
-        (OSError(5, "Input/output error", "some.fa"), "some.fa: Input/output error"),
-    ],
-)
-def test_surprises_are_one_line_too(error, line, monkeypatch, capfd):
+def failing(error):
     def fail(*_arguments):
         raise error
 
-    monkeypatch.setattr(pipeline, "run", fail)
-    assert error_of(["r.fa", "q.fq"], 1, capfd) == line
+    return fail
+
+
+SURPRISES = [
+    (MemoryError(), "out of memory; fewer threads or smaller pages (see 'mummergpu index')"),
+    (ZeroDivisionError("a\nb"), r"internal: ZeroDivisionError: a\nb"),
+    (RuntimeError("can't start new thread"), "no thread can be started: a limit of memory or of"),
+    (OSError(5, "Input/output error", "some.fa"), "some.fa: Input/output error"),
+]
+
+
+@pytest.mark.parametrize(("error", "line"), SURPRISES)
+def test_surprises_are_one_line_too(error, line, monkeypatch, capfd):
+    monkeypatch.setattr(pipeline, "run", failing(error))
+    assert error_of(["r.fa", "q.fq"], 1, capfd).startswith(line)
     assert main(["-v", "r.fa", "q.fq"]) == 1
     assert ("Traceback" in capfd.readouterr().err) == line.startswith("internal")
 
 
 def test_a_broken_pipe_has_no_traceback(monkeypatch, capfd):
-    def fail(*_arguments):
-        raise BrokenPipeError
-
-    monkeypatch.setattr(pipeline, "run", fail)
+    monkeypatch.setattr(pipeline, "run", failing(BrokenPipeError()))
     assert main(["-v", "r.fa", "q.fq"]) == 141
     assert "Traceback" not in capfd.readouterr().err
 
 
 def test_internal_errors_have_a_traceback_with_verbose(monkeypatch, capfd):
-    def fail(*_arguments):
-        raise ZeroDivisionError("a reason")
-
+    fail = failing(ZeroDivisionError("a reason"))
     monkeypatch.setattr(build_index, "make_index", fail)
     monkeypatch.setattr(pipeline, "run", fail)
     for words in ("-v r.fa q.fq", "-v index r.fa -o x"):

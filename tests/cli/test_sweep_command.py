@@ -26,16 +26,12 @@ from mummergpu.workload import generation
 
 
 @pytest.fixture(scope="module")
-def sweep_files(tmp_path_factory):
+def inside_sweep_files(tmp_path_factory):
     """The folder of the files of `write_files`."""
-    folder = tmp_path_factory.mktemp("made")
-    write_files(folder)
-    return folder
-
-
-@pytest.fixture
-def inside_sweep_files(sweep_files, monkeypatch):
-    monkeypatch.chdir(sweep_files)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("made"))
+        write_files(Path())
+        yield
 
 
 pytestmark = pytest.mark.usefixtures("inside_sweep_files")
@@ -120,10 +116,10 @@ def test_options_of_the_search_are_heeded(words, plain, tmp_path, capfd):
     assert setup.seed == (9 if "seed" in words else 1)
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [("none", "none"), ("t*,m", "none t tn m"), ("Tn,QRTn", "none Tn QRTn"), ("?", "none n t r m")],
-)
+CHOSEN = {"none": "none", "t*,m": "none t tn m", "Tn,QRTn": "none Tn QRTn", "?": "none n t r m"}
+
+
+@pytest.mark.parametrize(("words", "expected"), CHOSEN.items())
 def test_policies_are_chosen(words, expected, tmp_path):
     given = ["--policies", words, "--runs", "1", "--repeat-control", "0", "-q", "-t", "2"]
     assert main(["sweep", "-C", "r.fa", "q.fa", "-o", str(tmp_path), *given]) == 0
@@ -197,17 +193,9 @@ def test_unclear_input_is_refused_before_anything_is_opened(monkeypatch, tmp_pat
 def test_a_folder_of_another_sweep_is_refused(tmp_path, capfd):
     swept(f"r.fa q.fa -q {SHORT}", tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    others = {
-        "r.fa more.fa": "input",
-        "r.fa q.fa -b": "input",
-        "r.fa q.fa -l 21": "input",
-        "r.fa q.fa --page-size 700": "input",
-    }
-    for words, what in others.items():
-        told = error_of(f"-o {tmp_path} -C {words} {SHORT}", 1, capfd)
-        assert told == (
-            f"{tmp_path / SETUP_FILE}: holds a sweep with another {what}; use another folder"
-        )
+    message = f"{tmp_path / SETUP_FILE}: holds a sweep with another input; use another folder"
+    for words in ("more.fa", "q.fa -b", "q.fa -l 21", "q.fa --page-size 700"):
+        assert error_of(f"-o {tmp_path} -C r.fa {words} {SHORT}", 1, capfd) == message
     short = SHORT.replace("-t 2", "-t 1")
     told = error_of(f"-o {tmp_path} -C r.fa q.fa {short}", 1, capfd)
     assert "another number of threads" in told

@@ -34,19 +34,20 @@ faults.faults_arm.argtypes = (
 )
 
 
+def tell(line):
+    print(line, file=sys.stderr)
+
+
 def keep_kernels(arguments):
     """Use a cache of compiled kernels, with a compiler that takes no time."""
     folder = Path(arguments[0])
-
-    def notice(line):
-        print(line, file=sys.stderr)
 
     def compile(_sources, _program, target):
         return target.encode() * 20_000
 
     program = ProgramSource("none", "program.cu")
     for _ in range(2):
-        cache = KernelCache(folder, notice, 1 << 20, lambda: (13, 0))
+        cache = KernelCache(folder, tell, 1 << 20, lambda: (13, 0))
         for target in ("sm_80", "sm_90", "sm_80"):
             image = cache.cubin({"program.cu": ""}, program, target, compile)
             if image != target.encode() * 20_000:
@@ -58,9 +59,6 @@ def keep_kernels(arguments):
 def keep_code(arguments):
     """Use a store of code for the processor, with code that takes no time to make."""
     from mummergpu.runtime.compiled.store import CodeStore
-
-    def tell(line):
-        print(line, file=sys.stderr)
 
     for _ in range(2):
         store = CodeStore((os.path.abspath(arguments[0]),), ("0" * 32,), tell)
@@ -78,9 +76,6 @@ def keep_code(arguments):
 def compile_function(arguments):
     """Call a function whose machine code is kept in a folder, or has to be compiled."""
     from mummergpu.runtime.compiled.store import keep_code_in, on_cache_trouble
-
-    def tell(line):
-        print(line, file=sys.stderr)
 
     on_cache_trouble(tell)
     keep_code_in((os.path.abspath(arguments[0]),))
@@ -148,14 +143,8 @@ def be_the_child(request, out, err):
         os.dup2(out, 1)
         os.dup2(err, 2)
         signal.alarm(MOST_SECONDS)
-        faults.faults_arm(
-            request["folder"].encode(),
-            request["name"].encode(),
-            request["call"],
-            request["error"],
-            request["kill"],
-            request["halves"],
-        )
+        where = request["folder"].encode(), request["name"].encode()
+        faults.faults_arm(*where, *(request[one] for one in ("call", "error", "kill", "halves")))
         code = TASKS[request["task"]](request["arguments"])
         sys.stdout.flush()
         sys.stderr.flush()

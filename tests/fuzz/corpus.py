@@ -3,7 +3,7 @@
 import random
 from importlib import import_module
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final
 
 TARGETS: Final = ("records", "detection", "index_header", "programs")
 CORPUS: Final = Path(__file__).resolve().parent / "corpus"
@@ -15,22 +15,14 @@ _TOKENS: Final = (
 )
 
 
-class Target(Protocol):
-    """A module with something to be tried on any bytes."""
-
-    EXAMPLES: tuple[bytes, ...]
-    """Inputs made by the package's own words, which change with it."""
-
-    def instrument(self, function):
-        """Give each function whose branches matter to `function`, which changes it."""
-
-    def one_input(self, data):
-        """Raise an exception if the package does what it should not."""
-
-
 def target_of(name):
-    """Return the module of a target."""
-    return cast("Target", import_module(f"fuzz.{name}"))
+    """Return the module of a target.
+
+    It has EXAMPLES, inputs made by the package's own words, which change with it; `instrument`,
+    which gives each function whose branches matter to a function that changes it; and `one_input`,
+    which raises an exception if the package does with some bytes what it should not.
+    """
+    return import_module(f"fuzz.{name}")
 
 
 def kept_inputs(name):

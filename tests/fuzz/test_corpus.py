@@ -1,9 +1,6 @@
 """Every kept input of the fuzz targets, and some thousands of its mutations, with each change."""
 
-from __future__ import annotations
-
 from itertools import chain
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,9 +11,6 @@ from mummergpu.hmm.language.parser import _Words
 from mummergpu.index import format as index_format
 from mummergpu.input.bytes.files import TextStream
 from mummergpu.input.records.record_reader import RecordReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MUTATIONS = 2000
 MOST_CORPUS_BYTES = 300_000
@@ -51,7 +45,7 @@ def _fail_nowhere(self, message, token=None):
     raise ModelError(message, "program.hmm")
 
 
-FAULTS: dict[str, tuple[Any, str, Callable[..., None]]] = {
+FAULTS = {
     "records": (RecordReader, "_check_end", lambda self: None),
     "detection": (TextStream, "skip", lambda self, count: None),
     "index_header": (index_format, "_check_sections", lambda header, end: None),

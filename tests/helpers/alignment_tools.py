@@ -18,6 +18,12 @@ def samtools(*words):
     return output_of(program_of("samtools"), *words)
 
 
+def sam_rows(path):
+    """The fields of each row of a file of SAM."""
+    lines = Path(path).read_text().splitlines()
+    return [line.split("\t") for line in lines if line[0] != "@"]
+
+
 def picard_errors(path, reference=None, *more):
     """Return the lines in which Picard's ValidateSamFile tells of an error."""
     program = _picard()

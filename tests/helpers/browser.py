@@ -8,43 +8,31 @@ OF_THE_BROWSER = "not an origin"
 """What the log names as the origin of a request that no page has made."""
 
 SWITCHES = (
-    "--headless",
-    # Continuous integration runs as root in a container with a small /dev/shm.
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--disable-gpu",
-    "--disable-background-networking",
+    *(
+        "--headless",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ),
+    *("--disable-default-apps", "--disable-extensions", "--disable-sync"),
     "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-extensions",
-    "--disable-sync",
-    "--no-first-run",
-    "--enable-logging=stderr",
-    "--virtual-time-budget=10000",
+    *("--enable-logging=stderr", "--virtual-time-budget=10000", "--window-size=1200,900"),
+    # Continuous integration runs as root in a container with a small /dev/shm.
+    *("--no-sandbox", "--disable-dev-shm-usage"),
     # Nothing leaves this machine.
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-    "--window-size=1200,900",
-    "--dump-dom",
+    *("--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "--dump-dom"),
 )
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What came of opening a page.
-
-    Attributes
-    ----------
-    document : str
-        The document as it was in the end.
-    console : list of str
-        What was written to its console: by its scripts, or by the browser about it.
-    requests : set of str
-        The addresses in the network that it made the browser ask for.
-    """
+    """What came of opening a page: how it was in the end, and what it made the browser do."""
 
     document: str
     console: list[str]
+    """What was written to its console: by its scripts, or by the browser about it."""
     requests: set[str]
+    """The addresses in the network that it made the browser ask for."""
 
 
 def visit(browser, page, folder):
@@ -67,8 +55,5 @@ def requested(log):
     """
     events = json.loads(log.read_text())["events"]
     parameters = [event.get("params", {}) for event in events]
-    return {
-        one["url"]
-        for one in parameters
-        if "url" in one and one.get("initiator", OF_THE_BROWSER) != OF_THE_BROWSER
-    }
+    asked = [one for one in parameters if one.get("initiator", OF_THE_BROWSER) != OF_THE_BROWSER]
+    return {one["url"] for one in asked if "url" in one}

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,25 +18,15 @@ OLDER = b"what stood there before"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
-
-    Attributes
-    ----------
-    status : int
-        The exit code, or less than 0 for a signal.
-    out, err : str
-        What was said on standard output and error.
-    calls : list of str
-        The names of the calls about the folder, in their order.
-    hit : str
-        The call that failed, and its path; empty if the run was done before it came.
-    """
+    """What came of a run; its status is less than 0 for a signal."""
 
     status: int
     out: str
     err: str
     calls: list[str]
+    """The names of the calls about the folder, in their order."""
     hit: str
+    """The call that failed, and its path; empty if the run was done before it came."""
 
     @property
     def failed_call(self):
@@ -59,17 +48,10 @@ class Task:
 
 
 class FaultyRuns:
-    """A warm process and its folder, whose files the faults concern.
-
-    Parameters
-    ----------
-    library : Path
-        What `faults.c` has been compiled to.
-    folder : Path
-        Has the inputs in it; `out` and `tmp` are made there, for outputs and temporary files.
-    """
+    """A warm process and its folder, whose files the faults concern."""
 
     def __init__(self, library, folder):
+        """Take what `faults.c` has been compiled to, and a folder with the inputs in it."""
         self.folder = folder
         self.outputs = folder / "out"
         self.temporary = folder / "tmp"
@@ -77,39 +59,20 @@ class FaultyRuns:
         for made in (self.outputs, self.temporary):
             made.mkdir()
         environment = os.environ | {"LD_PRELOAD": str(library), "TMPDIR": str(self.temporary)}
-        self._process = subprocess.Popen(
-            [sys.executable, str(DRIVER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            cwd=folder,
-            text=True,
-        )
+        given = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        words = [sys.executable, str(DRIVER)]
+        self._process = subprocess.Popen(words, env=environment, cwd=folder, **given)
 
     def close(self):
         """End the process."""
-        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
         assert self._process.wait() == 0
 
     def run(self, task, name="", call=0, error=errno.EIO, kill=False, halves=False):
-        """Do a task in a child.
+        """Do a task in a child, in which the n-th call of a name fails, or is the last.
 
-        Parameters
-        ----------
-        task : Task
-            What to do.
-        name : str
-            What the call that fails is named; nothing for none.
-        call : int
-            Which of the calls of that name, counted from 1.
-        error : int
-            What it fails with.
-        kill : bool
-            Whether the process is killed at that call instead.
-        halves : bool
-            Whether reads and writes do half of what they are asked for.
+        With `halves`, reads and writes do half of what they are asked for.
         """
         if task not in self._warm:
             assert self._ask(task, warm=True) == {"status": 0, "threads": 1}
@@ -123,15 +86,6 @@ class FaultyRuns:
 
         The caller has the outputs as they are to be before a run, and sees to that after each.
         The first run is one without a failure.
-
-        Parameters
-        ----------
-        task : Task
-            What to do.
-        error : int
-            What every call fails with in its turn.
-        kill : bool
-            Whether the process is killed there instead.
         """
         whole = self.run(task)
         assert whole.status == 0
@@ -161,21 +115,14 @@ class FaultyRuns:
         return {path.name: path.read_bytes() for path in self.outputs.iterdir()}
 
     def _ask(self, task, warm=False, **more):
-        request = {
-            **{"folder": str(self.folder), "task": task.name, "arguments": task.arguments},
-            **{"warm": warm, **more},
-        }
-        assert self._process.stdin is not None and self._process.stdout is not None
+        request = {"folder": str(self.folder), "task": task.name, "arguments": task.arguments}
+        request |= {"warm": warm, **more}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         assert line, "the process that forks the others has ended; standard error says why"
-        answer = json.loads(line)
-        return answer
+        return json.loads(line)
 
-
-Whole = Mapping[str, Callable[[bytes], bool]]
-"""What tells of each output whether it is complete."""
 
 OPTIONAL = {"fallocate", "open_nameless"}
 """Calls that can fail without harm."""
@@ -184,21 +131,8 @@ OPTIONAL = {"fallocate", "open_nameless"}
 def check_every_failure(runs, task, error, whole, older=(), first_look="r.fa"):
     """Let every call of a task fail; return the names of the calls.
 
-    Parameters
-    ----------
-    runs : FaultyRuns
-        Does the task.
-    task : Task
-        What to do.
-    error : int
-        What the calls fail with.
-    whole : Whole
-        The outputs.
-    older : collection of str
-        Outputs that exist before.
-    first_look : str
-        The file that is opened to see whether it is an index; if that fails, it is not taken
-        for one.
+    `whole` tells of each output whether it is complete, and `older` are those that exist before. A
+    file is opened first to see whether it is an index; if that fails, it is not taken for one.
     """
     failed = set()
     nameless = harmless_closings = 0

@@ -1,31 +1,21 @@
 """MUMmer 3.23 and this program on the same files, and what their texts must share."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 from helpers.oracle import reverse_complement
 from mummergpu.cli.main import main
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @dataclass
 class RealData:
     """Real genomes and reads in the one form that MUMmer 3.23 reads: plain FASTA.
 
-    Attributes
-    ----------
-    source : Path
-        The folder of the real data.
-    folder : Path
-        Takes the converted files, each made once.
+    The folder takes the converted files of the source, each made once.
     """
 
     source: Path
@@ -108,10 +98,8 @@ def our_text(folder, reference, queries, flags, setting=""):
     """
     words = ["--any-letters", *flags.split(), *setting.split()]  # As MUMmer takes any.
     chosen = any(option in words for option in OF_TREES)
-    texts = [
-        written(folder, [*words, *search, reference, *queries])
-        for search in ([[]] if chosen else [["--search", "tree"], ["--search", "kmer"]])
-    ]
+    searches = [[]] if chosen else [["--search", "tree"], ["--search", "kmer"]]
+    texts = [written(folder, [*words, *search, reference, *queries]) for search in searches]
     if not chosen:
         # Told apart from what else may be wrong.
         assert not difference(texts[1], texts[0]), "the searches differ"
@@ -130,19 +118,8 @@ def written(folder, words):
 def in_our_order(text, names, flipped=False):
     """Sort the rows under each header of MUMmer's text as this program orders them.
 
-    Parameters
-    ----------
-    text : bytes
-        Output of MUMmer 3.23.
-    names : sequence of bytes
-        The names of the reference's records, in order, each once.
-    flipped : bool
-        Whether ``-c`` was among the options.
-
-    Returns
-    -------
-    bytes
-        The same lines: by start in the query's strand, then record, then position.
+    They are sorted by start in the query's strand, then record, whose names are in order and
+    each there once, then position; `flipped` is for the option ``-c``.
     """
     lines = text.splitlines()
     first = np.array([line[:1] for line in lines], dtype="S1")
@@ -179,10 +156,9 @@ def difference(found, expected):
     if found == expected:
         return ""
     ours, theirs = found.splitlines(), expected.splitlines()
-    place = next(
-        (n for n, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other),
-        min(len(ours), len(theirs)),
-    )
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    differ = (n for n, (one, other) in pairs if one != other)
+    place = next(differ, min(len(ours), len(theirs)))
     header = next((line for line in reversed(ours[: place + 1]) if line.startswith(b">")), b"")
     return (
         f"{len(ours)} lines, expected {len(theirs)}; line {place + 1}, under {header!r}: "

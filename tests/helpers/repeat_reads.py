@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+from helpers.alignment_tools import sam_rows
 from helpers.sequences import random_bases, reverse_complement
 from mummergpu.cli.main import main
 
@@ -62,8 +63,7 @@ def changed_bases(chance, bases, share):
 
 def rows_of(words):
     assert main(["map", "--backend", "cpu", "-q", "r.fa", *shlex.split(words), "-o", "x.sam"]) == 0
-    lines = Path("x.sam").read_text().splitlines()
-    return [line.split("\t") for line in lines if line[0] != "@"]
+    return sam_rows("x.sam")
 
 
 def is_secondary(row):

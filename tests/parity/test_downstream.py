@@ -123,11 +123,7 @@ def test_mummerplot_plots_alignments_as_those_of_nucmer(real, mummer_binary, tmp
     for name in ("theirs", "ours"):
         words = [program("mummerplot"), "-p", name, f"{name}.delta"]
         piped(words, cwd=tmp_path, env=environment)
-        plots.append(
-            [
-                sorted((tmp_path / f"{name}.{kind}plot").read_bytes().splitlines())
-                for kind in ("f", "r")
-            ]
-        )
+        texts = [(tmp_path / f"{name}.{kind}plot").read_bytes() for kind in "fr"]
+        plots.append([sorted(text.splitlines()) for text in texts])
     assert min(map(len, plots[0])) > 20
     assert plots[1] == plots[0]

@@ -1,4 +1,4 @@
-"""nucmer and dnadiff give the same results with a link to this program named ``mummer``."""
+"""MUMmer's scripts give the same with this program in the place of ``mummer`` or ``nucmer``."""
 
 import os
 import random
@@ -24,12 +24,7 @@ SETTINGS = {"PERL_HASH_SEED": "0"}
 class Tools:
     """MUMmer's scripts with its own ``mummer``, and the same with this program.
 
-    Attributes
-    ----------
-    theirs, ours : Path
-        The two folders.
-    log : Path
-        Gets a line for each time that the script starts this program.
+    A file gets a line for each time that the script starts this program.
     """
 
     theirs: Path
@@ -102,9 +97,8 @@ def test_nucmer_on_made_genomes(mode, tools, tmp_path):
 @pytest.mark.parametrize("reference_first", [True, False], ids=["forth", "back"])
 def test_nucmer_on_real_genomes(reference_first, tools, real, tmp_path):
     files = [cut_short(tmp_path, real.reference(name), name) for name in PYLORI]
-    theirs, ours = tools.results(
-        tmp_path, "nucmer", "-p", "out", *(files if reference_first else reversed(files))
-    )
+    ordered = files if reference_first else files[::-1]
+    theirs, ours = tools.results(tmp_path, "nucmer", "-p", "out", *ordered)
     assert theirs["out.delta"].count(b"\n") > 20
     assert ours == theirs
 
@@ -138,3 +132,73 @@ def test_dnadiff_on_real_genomes(tools, real, tmp_path):
     theirs, ours = tools.results(tmp_path, "dnadiff", *files)
     assert theirs["out.1delta"].count(b"\n") > 20
     assert ours == theirs
+
+
+MOST_BASES_APART = 0.002
+"""As a share: alignments may begin and end some bases before or after nucmer's."""
+
+LEAST_IDENTITY = -0.05
+"""How much lower the identity may be, in percent, of which the report has two decimals."""
+
+
+@pytest.fixture(scope="module")
+def with_shim(tools, tmp_path_factory, mummer_binary):
+    """MUMmer's scripts with its own ``nucmer``, and the same with this program in its place."""
+    folder = tmp_path_factory.mktemp("tools")
+    theirs = copy_scripts(folder / "theirs", mummer_binary)
+    ours = copy_scripts(folder / "ours", mummer_binary)
+    (ours / "nucmer").unlink()
+    (ours / "nucmer").symlink_to(write_launcher(folder / "mummergpu"))
+    return theirs, ours
+
+
+def reports(with_shim, where, *files):
+    """Return dnadiff's report with MUMmer's nucmer, and with this program."""
+    made = []
+    for folder in with_shim:
+        prefix = where / folder.name
+        words = [str(folder / "dnadiff"), "-p", str(prefix), *files]
+        done = subprocess.run(words, env={**os.environ, **SETTINGS}, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        assert (b"RUNNING mummer" in done.stderr) == (folder.name == "theirs")
+        made.append(Path(f"{prefix}.report").read_text())
+    return made[0], made[1]
+
+
+def columns_of(report):
+    """Return the columns of the lines of a report, by their section and their name."""
+    found = {}
+    section = ""
+    for line in report.splitlines():
+        words = line.split()
+        if line.startswith("["):
+            section = words[0]
+        elif len(words) == 3:
+            found.setdefault(f"{section} {words[0]}", words[1:])
+            if words[0] in ("1-to-1", "M-to-M"):
+                section = words[0]
+    return found
+
+
+def bases(word):
+    """Return a number of bases, which stands before its share in parentheses."""
+    return int(word.split("(")[0])
+
+
+def test_the_report_on_close_genomes_is_the_same(with_shim, real, tmp_path):
+    theirs, ours = reports(with_shim, tmp_path, *map(real.reference, (SLICE, CONTIGS)))
+    assert columns_of(theirs)["[Bases] TotalBases"] == ["312600", "308837"]
+    assert ours == theirs
+
+
+def test_the_report_on_distant_genomes_is_alike(with_shim, real, tmp_path):
+    theirs, ours = map(columns_of, reports(with_shim, tmp_path, *map(real.reference, PYLORI)))
+    for name in ("[Sequences] TotalSeqs", "[Sequences] AlignedSeqs", "[Bases] TotalBases"):
+        assert ours[name] == theirs[name]
+    for name in ("[Bases] AlignedBases", "1-to-1 TotalLength", "M-to-M TotalLength"):
+        for own, other in zip(map(bases, ours[name]), map(bases, theirs[name]), strict=True):
+            assert other > 200_000
+            assert abs(own - other) <= MOST_BASES_APART * other, name
+    for name in ("1-to-1 AvgIdentity", "M-to-M AvgIdentity"):
+        for own, other in zip(map(float, ours[name]), map(float, theirs[name]), strict=True):
+            assert own - other >= LEAST_IDENTITY, name

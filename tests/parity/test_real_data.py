@@ -11,6 +11,7 @@ from helpers.mummer_comparison import (
     our_text,
     record_names,
 )
+from helpers.tables import table
 
 ANTHRAX_SLICE = "B_anthracis_Mslice.fasta"
 ANTHRAX_CONTIGS = "B_anthracis_contigs.fasta"
@@ -86,31 +87,15 @@ def test_every_mode_and_strand_on_small_genomes(
     assert rows > 0 or "-r" in flags
 
 
-@pytest.mark.parametrize(
-    ("reference", "queries", "flags", "setting", "fewest"),
-    [
-        (ANTHRAX_SLICE, [ANTHRAX_CONTIGS], "-maxmatch -b -c -l 12", "", 30_000),
-        (ANTHRAX_SLICE, [ANTHRAX_CONTIGS], "-mum -b -L -s -l 20", "--page-size 100k", 30),
-        (ANTHRAX_CONTIGS, [ANTHRAX_CONTIGS], "-maxmatch -b -l 20", "--page-size 50k", 150),
-        (PYLORI_J99, [PYLORI_26695], "-maxmatch -b -l 10", "--page-size 100k", 100_000),
-        (PORTIERA, PORTIERA_ALL, "-maxmatch -b -c -L -l 12", "", 150_000),
-        (PORTIERA, PORTIERA_ALL, "-mumreference -b -l 20", "--page-size 100k", 10_000),
-        (PORTIERA, PORTIERA_ALL, "-mum -r -s -l 36", "--page-size 300k", 3000),
-        (COLI, COLI_ALL, "-maxmatch -b -l 20", "", 10_000),
-        (COLI, COLI_ALL, "-mumcand -b -c -s -l 50", "--page-size 1M", 1000),
-        (LISTERIA, LISTERIA_ALL, "-mum -b -L -l 14", "--page-size 1M", 3000),
-        (LISTERIA, [ANTHRAX_CONTIGS, (ROCHE_454, 1)], "-maxmatch -b -F -l 12", "", 100_000),
-        (SUIS, [(SUIS, 500), (PNEUMONIAE_READS, 20)], "-maxmatch -b -c -l 16", "", 10_000),
-        (SUIS, [(PNEUMONIAE_READS, 20)], "-mumreference -r -l 12", "--page-size 300k", 1000),
-        (PNEUMONIAE, PNEUMONIAE_ALL, "-maxmatch -b -l 20", "", 10_000),
-        (PNEUMONIAE, [SUIS], "-mum -b -L -s -l 20", "--page-size 1M", 1000),
-        (INFLUENZAE, [INFLUENZAE], "-maxmatch -b -l 20", "", 3000),
-        (INFLUENZAE, INFLUENZAE_ALL, "-mumreference -b -F -l 15", "--page-size 500k", 3000),
-    ],
-)
-def test_bacteria(reference, queries, flags, setting, fewest, real, mummer_binary, tmp_path):
-    rows = compare(real, mummer_binary, tmp_path, reference, queries, flags, setting)
-    assert rows >= fewest
+def value_of(text):
+    """The value of a cell, in the names of files above."""
+    return eval(text)
+
+
+@pytest.mark.parametrize("row", table(__file__, None, value_of, value_of), ids=str)
+def test_bacteria(row, real, mummer_binary, tmp_path):
+    *asked, fewest = row
+    assert compare(real, mummer_binary, tmp_path, *asked) >= int(fewest)
 
 
 def test_yeast(real, mummer_binary, tmp_path):

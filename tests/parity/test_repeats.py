@@ -18,10 +18,6 @@ from helpers.sequences import random_bases
 from mummergpu.cli.main import main
 
 
-def bases(random, length):
-    return random_bases(random, length)
-
-
 def mutated(random, text, divergence):
     letters = list(text)
     for place in range(len(letters)):
@@ -33,7 +29,7 @@ def mutated(random, text, divergence):
 def array_and_reads(unit, copies, divergence, reads, length):
     """Return a tandem array of diverged copies, and reads of both its strands, as FASTA."""
     random = Random(171)
-    consensus = bases(random, unit)
+    consensus = random_bases(random, unit)
     array = "".join(mutated(random, consensus, divergence) for _ in range(copies))
     made = []
     for number in range(reads):
@@ -90,18 +86,10 @@ def test_array_of_31_mers(flags, setting, mummer_binary, tmp_path):
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
 def test_homopolymers_and_short_units(mode, setting, mummer_binary, tmp_path):
     random = Random(3)
-    flank = [bases(random, 40) for _ in range(4)]
+    flank = [random_bases(random, 40) for _ in range(4)]
     array = flank[0] + "A" * 300 + flank[1] + "ACT" * 100 + flank[2] + "AG" * 90 + flank[3]
-    reads = [
-        "A" * 25,
-        "A" * 300,
-        "A" * 400,
-        "T" * 80,
-        "ACT" * 8,
-        "ACT" * 120,
-        "AGT" * 20,
-        "AG" * 60,
-    ]
+    reads = ["A" * 25, "A" * 300, "A" * 400, "T" * 80, "ACT" * 8, "ACT" * 120, "AGT" * 20]
+    reads.append("AG" * 60)
     reads.append(flank[0][-10:] + "A" * 300 + flank[1][:10])
     queries = "".join(f">q{number}\n{read}\n" for number, read in enumerate(reads))
     for length in (3, 20) if mode == "-maxmatch" and not setting else (20,):
@@ -117,10 +105,8 @@ def test_a_repeat_against_itself(unit, setting, mummer_binary, tmp_path):
     copies = unit * (4000 // len(unit))
     array = f"{copies}GATTACA{copies[:300]}N{copies[1:500]}"
     queries = f">q\n{array}\n>p\n{copies[5:90]}C{copies[:2000]}\n"
-    rows = compare(
-        mummer_binary, tmp_path, f">r\n{array}\n", queries, "-maxmatch -b -l 20", setting
-    )
-    assert rows > 1000
+    texts = f">r\n{array}\n", queries
+    assert compare(mummer_binary, tmp_path, *texts, "-maxmatch -b -l 20", setting) > 1000
 
 
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
@@ -136,27 +122,16 @@ def test_repeats_of_a_human_genome(mode, mummer_binary, tmp_path):
 
 
 HEADERS = [
-    "plain",
-    "plain",
-    "with a description",
-    "tab\tand more",
-    "carriage return\r",
-    " leading blank",
-    "",
-    "trailing ",
-    "n" * 5000,
-    "n" * 5000 + " and " + "d" * 5000,
-    "a>b@c|d:e/1",
-    "Reverse",
-    "\x0bvertical",
-    "form\x0cfeed",
+    *("plain", "plain", "with a description", "tab\tand more", "carriage return\r"),
+    *(" leading blank", "", "trailing ", "n" * 5000, "n" * 5000 + " and " + "d" * 5000),
+    *("a>b@c|d:e/1", "Reverse", "\x0bvertical", "form\x0cfeed"),
 ]
 
 
 @pytest.mark.parametrize("flags", ["-b", "-b -L", "-r -c", "-F -b"])
 def test_names(flags, mummer_binary, tmp_path):
     """Duplicate, empty and very long names of queries and of the one record."""
-    text = bases(Random(5), 90)
+    text = random_bases(Random(5), 90)
     queries = "".join(f">{header}\n{text[:60]}\n" for header in HEADERS)
     for header in HEADERS if "-F" in flags else HEADERS[:1]:
         reference = f">{header}\n{text}\n"
@@ -171,7 +146,7 @@ def test_names(flags, mummer_binary, tmp_path):
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_names_of_several_records(header, mummer_binary, tmp_path):
-    text = bases(Random(7), 120)
+    text = random_bases(Random(7), 120)
     (tmp_path / "reference.fa").write_text(
         f">{header}\n{text[:60]}\n>other name\n{text[60:]}\n>{header}\n{text[:60]}\n", newline=""
     )
@@ -197,7 +172,7 @@ def test_protein_text_and_other_letters(mode, mummer_binary, tmp_path):
 @pytest.mark.parametrize("mode", ["-maxmatch", "-mumreference", "-mum"])
 def test_rna_matches_as_its_dna(mode, mummer_binary, tmp_path):
     """MUMmer takes U for no base, so it is given T for it."""
-    genome = bases(Random(12), 3000)
+    genome = random_bases(Random(12), 3000)
     reads = "".join(f">{n}\n{genome[70 * n : 70 * n + 50].lower()}\n" for n in range(40))
     files = {"reference.fa": f">c\n{genome}\n", "queries.fa": reads}
     for name, text in files.items():

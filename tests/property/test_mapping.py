@@ -1,15 +1,23 @@
-"""Alignments of reads from small repeat-rich references, checked in plain Python."""
+"""Alignments of reads and genomes, checked in plain Python: their places, CIGARs and scores."""
+
+import random
+import re
 
 import numpy as np
 import pytest
 from helpers.in_memory import reference_of
-from helpers.mapped_reads import Mapped, block_of, random_bases
+from helpers.mapped_reads import Mapped, block_of
+from helpers.mapped_reads import random_bases as drawn_bases
+from helpers.sequences import random_bases, reverse_complement
 
+import mummergpu
 from mummergpu.mapping.alignments.columns import SamFlag
 from mummergpu.mapping.block_mapper import BlockMapper
+from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.mapping.options import InsertSizes, MappingOptions
 from mummergpu.sequence.codes import BREAK
 from mummergpu.sequence.mems import MemColumns
+from mummergpu.viterbi.recurrence.model import Costs
 
 LEAST = 16
 LENGTH = 70
@@ -40,7 +48,7 @@ def with_edits(random, read, most):
 
 def repeats(random):
     """Two records in which a unit recurs, exactly or with a few other bases."""
-    unit = random_bases(random, 150)
+    unit = drawn_bases(random, 150)
     records = []
     for _ in range(2):
         parts = []
@@ -48,8 +56,8 @@ def repeats(random):
             copy = bytearray(unit)
             for place in random.integers(0, len(copy), random.integers(0, 4)):
                 copy[place] = random.choice(list(b"ACGT"))
-            parts += [random_bases(random, 120), bytes(copy)]
-        records.append(b"".join(parts) + random_bases(random, 100))
+            parts += [drawn_bases(random, 120), bytes(copy)]
+        records.append(b"".join(parts) + drawn_bases(random, 100))
     return records
 
 
@@ -112,9 +120,8 @@ def check_row(mapped, columns, row):
             place += count
         elif kind == MATCH:
             assert at + count <= len(target)
-            for base, other in zip(
-                codes[place : place + count], target[at : at + count], strict=True
-            ):
+            pairs = zip(codes[place : place + count], target[at : at + count], strict=True)
+            for base, other in pairs:
                 if base == BREAK:
                     score -= costs.unknown
                 else:
@@ -177,14 +184,8 @@ def test_blocks_do_not_matter(seed, paired):
         row += part.row_count
         assert (part.reads + at == whole.reads[rows]).all()
         for name in (
-            "flags",
-            "records",
-            "positions",
-            "qualities",
-            "template_lengths",
-            "scores",
-            "second_scores",
-            "edit_distances",
+            *("flags", "records", "positions", "qualities", "template_lengths"),
+            *("scores", "second_scores", "edit_distances"),
         ):
             assert (getattr(part, name) == getattr(whole, name)[rows]).all(), name
         begin, end = whole.cigar_offsets[rows.start], whole.cigar_offsets[rows.stop]
@@ -194,7 +195,7 @@ def test_blocks_do_not_matter(seed, paired):
 
 def test_an_exact_repeat_has_no_quality_but_a_unique_mate_gives_it_one():
     random = np.random.default_rng(9)
-    unit, flanks = random_bases(random, 100), [random_bases(random, 200) for _ in range(3)]
+    unit, flanks = drawn_bases(random, 100), [drawn_bases(random, 200) for _ in range(3)]
     record = flanks[0] + unit + flanks[1] + unit + flanks[2]
     reads = [unit[:LENGTH], complement(flanks[1][30 : 30 + LENGTH])]
     reference = reference_of([record])
@@ -218,7 +219,7 @@ def test_a_second_pass_and_a_mate_take_nothing_from_a_read(seed, paired):
     for mate in range(1, len(reads), 2):
         reads[mate] = with_edits(random, reads[mate], 14)[0]
         if mate % 4 == 1:
-            reads[mate] = random_bases(random, LENGTH)
+            reads[mate] = drawn_bases(random, LENGTH)
     alone, mapped = (Mapped(block_of(reads, both), reference, LEAST) for both in (False, paired))
     first = BlockMapper(reference, options)
     single, _ = first.map_once(alone.block, alone.mems, first.pair_sizes(None))
@@ -237,3 +238,107 @@ def best_scores(columns):
     """The score of each read's primary alignment."""
     rows = np.flatnonzero((columns.flags & (SamFlag.SUPPLEMENTARY | SamFlag.SECONDARY)) == 0)
     return {int(columns.reads[row]): int(columns.scores[row]) for row in rows}
+
+
+LETTERS = "ACGTNRYSWKMBDHVacgtn"
+
+
+def score_of(cigar, query, reference, costs):
+    """The score of operations that begin with the first bases of both, but for soft clips."""
+    score = at = place = 0
+    for text, kind in re.findall(r"(\d+)([MIDSH])", cigar):
+        length = int(text)
+        if kind == "M":
+            for base, other in zip(
+                query[at : at + length], reference[place : place + length], strict=True
+            ):
+                if base not in "ACGT":
+                    score -= costs.unknown
+                else:
+                    score += costs.match if base == other else -costs.mismatch
+        elif kind == "I":
+            score -= costs.insertion_open + length * costs.insertion_extend
+        elif kind == "D":
+            score -= costs.deletion_open + length * costs.deletion_extend
+        at += length if kind in "MIS" else 0
+        place += length if kind in "MD" else 0
+    assert at == len(query)
+    return score
+
+
+def altered(chance, bases, share):
+    """The bases with other letters of all kinds, and with gaps, often side by side."""
+    parts = []
+    at = 0
+    while at < len(bases):
+        if chance.random() > share:
+            parts.append(bases[at])
+            at += 1
+            continue
+        for _ in range(chance.randrange(1, 4)):
+            draw = chance.random()
+            if draw < 0.5:
+                parts.append(chance.choice(LETTERS))
+                at += 1
+            elif draw < 0.75:
+                parts.append(chance.choice([random_bases(chance, 1), bases[at : at + 3]]))
+            else:
+                at += chance.randrange(1, 5)
+    return "".join(parts)
+
+
+def made_reference(chance):
+    """Records with short repeats and letters of all kinds, and a tandem repeat."""
+    records = {}
+    for name in ("one", "two"):
+        unit = random_bases(chance, chance.randrange(2, 9))
+        text = random_bases(chance, 700) + unit * (90 // len(unit)) + random_bases(chance, 700)
+        records[name] = altered(chance, text, 0.004)
+    return records
+
+
+def made_queries(chance, records, length, count):
+    for number in range(count):
+        text = chance.choice(list(records.values()))
+        at = chance.randrange(len(text) - length)
+        bases = altered(chance, text[at : at + length], chance.choice([0.01, 0.03, 0.06]))
+        bases = bases.replace("n", "N") if chance.random() < 0.5 else bases.upper()
+        yield f"q{number}", bases if chance.random() < 0.5 else reverse_complement(bases)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_reads_score_what_their_rows_do(seed):
+    chance = random.Random(seed)
+    records = made_reference(chance)
+    reads = list(made_queries(chance, records, 150, 300))
+    index = mummergpu.Index.build(list(records.items()), min_length=12)
+    found = index.map(reads, backend="cpu", threads=1, max_secondary=3)
+    bases = dict(reads)
+    gapped = 0
+    for row in found:
+        if row.reference is None or row.flag & 4:
+            continue
+        read = bases[row.name].upper()
+        read = reverse_complement(read) if row.reverse else read
+        clips = re.search(r"^(?:(\d+)H)?.*?(?:(\d+)H)?$", row.cigar)
+        read = read[int(clips[1] or 0) : len(read) - int(clips[2] or 0)]
+        target = records[row.reference].upper()[row.position :]
+        assert row.score == score_of(row.cigar, read, target, Costs()), row
+        gapped += "I" in row.cigar or "D" in row.cigar
+    assert gapped > 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_genomes_score_what_their_rows_do(seed):
+    chance = random.Random(seed)
+    records = made_reference(chance)
+    queries = list(made_queries(chance, records, 600, 60))
+    index = mummergpu.Index.build(list(records.items()), min_length=12)
+    found = index.align(queries, backend="cpu", threads=1, mode="all", min_cluster=30)
+    bases = dict(queries)
+    for row in found:
+        query = bases[row.query][row.query_start : row.query_end].upper()
+        query = reverse_complement(query) if row.reverse else query
+        target = records[row.reference].upper()[row.reference_start : row.reference_end]
+        assert row.score == score_of(row.cigar, query, target, NUCMER_COSTS), row
+    assert len(found) >= 60

@@ -12,6 +12,8 @@ import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError
 
+ROW_NAMES = list(mummergpu.GenomeAlignment._fields)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -58,13 +60,12 @@ def test_rows_and_columns_are_those_of_the_command(found):
     rows = rows_of("x.paf")
     assert len(found) == len(rows) > 5
     assert set(found.reverse.tolist()) == {False, True}
-    of_columns = [name for name in row_names() if name not in ("query", "reference", "cigar")]
+    of_columns = [name for name in ROW_NAMES if name not in ("query", "reference", "cigar")]
     for number, (row, fields) in enumerate(zip(found, rows, strict=True)):
         assert row == found[number] == found[number - len(found)]
         query, record = found.query[number], found.reference[number]
-        assert (row.query, row.reference) == (
-            *(found.query_names[query], found.reference_names[record]),
-        )
+        assert row.query == found.query_names[query]
+        assert row.reference == found.reference_names[record]
         for name in of_columns:
             assert getattr(row, name) == getattr(found, name)[number]
         assert fields[:10] == [
@@ -135,16 +136,13 @@ def test_tiles_are_the_usual_method(index, short):
     assert len(tiles) < 6
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        *({"min_length": 30}, {"mode": "mum"}, {"min_cluster": 9}, {"max_gap": 9}),
-        *({"diagonal_difference": 9}, {"diagonal_factor": 0.5}, {"break_length": 9}),
-        {"extend": False},
-    ],
-)
-def test_methods_without_matches_refuse_what_is_about_them(index, option):
-    name = next(iter(option))
+ABOUT_MATCHES = {"min_length": 30, "mode": "mum", "min_cluster": 9, "max_gap": 9, "extend": False}
+ABOUT_MATCHES |= {"diagonal_difference": 9, "diagonal_factor": 0.5, "break_length": 9}
+
+
+@pytest.mark.parametrize("name", ABOUT_MATCHES)
+def test_methods_without_matches_refuse_what_is_about_them(index, name):
+    option = {name: ABOUT_MATCHES[name]}
     with pytest.raises(mummergpu.MummergpuError, match=f"{name}.* is about matches"):
         index.align(Path("q.fa"), method="streaming", **option)
     with pytest.raises(mummergpu.MummergpuError, match=f"{name}.* is about matches"):
@@ -192,15 +190,11 @@ def test_repeats_of_a_genome_are_found_in_itself():
     parts = [random_bases(chance, size) for size in (900, 700, 800)]
     itself = [("itself", parts[0] + repeat + parts[1] + repeat + parts[2])]
     index = mummergpu.Index.build(itself)
-    assert [(row.query_start, row.query_end) for row in index.align(itself, mode="all")] == [
-        (0, 3000)
-    ]
+    (whole,) = index.align(itself, mode="all")
+    assert (whole.query_start, whole.query_end) == (0, 3000)
     found = index.align(itself, mode="all", simplify=False)
-    assert sorted((row.query_start, row.reference_start, row.cigar) for row in found) == [
-        (0, 0, "3000M"),
-        (900, 1900, "300M"),
-        (1900, 900, "300M"),
-    ]
+    places = sorted((row.query_start, row.reference_start, row.cigar) for row in found)
+    assert places == [(0, 0, "3000M"), (900, 1900, "300M"), (1900, 900, "300M")]
 
 
 def test_blocks_are_joined(index, found, monkeypatch):
@@ -254,16 +248,12 @@ def test_what_a_delta_has_no_room_for(index, tmp_path, monkeypatch):
 def test_tables(found):
     pytest.importorskip("pyarrow")
     rows = found.to_arrow().to_pylist()
-    assert [tuple(row[name] for name in row_names()) for row in rows] == list(found)
+    assert [tuple(row[name] for name in ROW_NAMES) for row in rows] == list(found)
     pytest.importorskip("pandas")
-    frame = found.to_pandas()
-    assert [tuple(row) for row in frame[row_names()].itertuples(index=False)] == list(found)
+    frame = found.to_pandas()[ROW_NAMES]
+    assert [tuple(row) for row in frame.itertuples(index=False)] == list(found)
     pytest.importorskip("polars")
-    assert [tuple(row) for row in found.to_polars()[row_names()].rows()] == list(found)
-
-
-def row_names():
-    return list(mummergpu.GenomeAlignment._fields)
+    assert found.to_polars()[ROW_NAMES].rows() == list(found)
 
 
 def test_nothing_to_align(index):

@@ -3,11 +3,8 @@
 import doctest
 import gc
 import multiprocessing
-import os
 import pickle
 import random
-import subprocess
-import sys
 import textwrap
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.children import child, printed_by
 from helpers.sequences import random_bases, reverse_complement, write_fasta
 
 import mummergpu
@@ -132,15 +130,11 @@ def test_many_threads_search_one_index(index):
     assert found == expected * 20
 
 
-def _search_in_child(index, connection):
-    connection.send(found_by(index))
-
-
 def test_a_forked_process_goes_on(index):
     expected = found_by(index)
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("fork")
-    child = context.Process(target=_search_in_child, args=(index, theirs))
+    child = context.Process(target=lambda: theirs.send(found_by(index)))
     child.start()
     assert ours.poll(60) and ours.recv() == expected
     child.join()
@@ -259,7 +253,7 @@ def test_all_lists_the_public_names():
     assert Index is mummergpu.Index and plot is mummergpu.plot and map is mummergpu.map
     assert "numba" not in sys.modules
     """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, cwd=ROOT)
+    printed_by("-c", textwrap.dedent(program), cwd=ROOT)
 
 
 def test_long_compiling_is_told_once(tmp_path):
@@ -272,10 +266,8 @@ def test_long_compiling_is_told_once(tmp_path):
     log.context_of(1)
     radix_order(np.arange(9, dtype=np.uint64), 4)
     """
-    words = [sys.executable, "-c", textwrap.dedent(program)]
-    environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(tmp_path)}
-    more = {"env": environment, "capture_output": True, "text": True, "check": True}
-    told = [subprocess.run(words, cwd=ROOT, **more).stderr for _ in range(2)]
+    more = {"env": {"MUMMERGPU_CACHE_DIR": str(tmp_path)}, "cwd": ROOT, "check": True}
+    told = [child("-c", textwrap.dedent(program), **more).stderr for _ in range(2)]
     line = "mummergpu compiles for this processor, once, for a minute or two; kept in"
     assert told == [f"{line} '{tmp_path / 'processor'}'\n", ""]
 

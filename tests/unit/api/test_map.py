@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.alignment_tools import sam_rows as rows_of
 from helpers.alignment_tools import samtools
 from helpers.loops import each
 from helpers.read_pairs import write_drifting_pairs, write_pairs
@@ -54,11 +55,6 @@ def alignments(index, folder):
 
 def columns_of(alignments):
     return [getattr(alignments, name).tolist() for name in DTYPES]
-
-
-def rows_of(path):
-    text = Path(path).read_text().splitlines()
-    return [line.split("\t") for line in text if line[0] != "@"]
 
 
 def test_rows_and_columns_are_those_of_the_command(alignments):
@@ -125,10 +121,10 @@ def mates(folder):
 def test_reads_in_memory_are_mapped_as_those_of_files(index, alignments, mates):
     first, second = mates
     numbers = [(name, bases, [ord(one) - 33 for one in text]) for name, bases, text in first]
-    arrays = [
-        (name.encode(), bases.encode(), np.array([ord(one) - 33 for one in text], dtype=np.uint8))
-        for name, bases, text in second
-    ]
+    arrays = []
+    for name, bases, text in second:
+        qualities = np.frombuffer(text.encode(), dtype=np.uint8) - 33
+        arrays.append((name.encode(), bases.encode(), qualities))
     pairs = list(zip(first, second, strict=True))
     for found in (
         index.map(pairs),
@@ -148,10 +144,8 @@ def test_reads_in_memory_are_mapped_as_those_of_files(index, alignments, mates):
 
 
 def test_reads_in_memory_need_no_qualities(index, mates):
-    lines = [f">{name}\n{bases}\n" for name, bases, _ in mates[0]]
-    Path("1.fa").write_text("".join(lines))
-    expected = index.map("1.fa")
     named = [(name, bases) for name, bases, _ in mates[0]]
+    expected = index.map(write_fasta("1.fa", named))
     for reads in (named, [(*read, None) for read in named], dict(named).items()):
         assert list(index.map(reads)) == list(expected)
     mixed = [read if n % 2 else read[:2] for n, read in enumerate(mates[0])]
@@ -190,10 +184,8 @@ def test_slices_and_masks_select_rows(index, alignments, monkeypatch):
             part = whole[key]
             numbers = np.arange(len(whole))[key]
             places = {row: place for place, row in enumerate(numbers.tolist())}
-            expected = [
-                row._replace(mate=places.get(row.mate, -1))
-                for row in (whole[int(number)] for number in numbers)
-            ]
+            rows = [whole[int(number)] for number in numbers]
+            expected = [row._replace(mate=places.get(row.mate, -1)) for row in rows]
             assert list(part) == expected and len(part) == len(expected) > 10
             assert part.read_names == whole.read_names
             assert part.cigar_offsets[-1] == part.cigars.size
@@ -247,17 +239,14 @@ def test_tables(alignments):
     pytest.importorskip("pyarrow")
     rows = alignments.to_arrow().to_pylist()
     found = [mummergpu.Alignment(**row) for row in rows]
-    expected = [
-        row._replace(position=None if row.position < 0 else row.position) for row in alignments
-    ]
+    places = [None if row.position < 0 else row.position for row in alignments]
+    expected = [row._replace(position=at) for row, at in zip(alignments, places, strict=True)]
     assert found == expected and any(row.reference is None for row in found)
-    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pandas")
     frame = alignments.to_pandas()
-    assert isinstance(frame, pandas.DataFrame)
     assert frame["cigar"].tolist() == [row.cigar for row in alignments]
-    assert [name if isinstance(name, str) else None for name in frame["reference"]] == [
-        row.reference for row in alignments
-    ]
+    names = [name if isinstance(name, str) else None for name in frame["reference"]]
+    assert names == [row.reference for row in alignments]
     assert frame["position"].isna().tolist() == [row.position < 0 for row in alignments]
     frame.loc[:, ["position", "score"]] = 7
     assert [row.score for row in alignments] == [row.score for row in expected]
@@ -278,21 +267,21 @@ def test_a_cigar_is_text_everywhere(index):
     assert none[0].cigar == none.cigar(0) == none.to_arrow()["cigar"].to_pylist()[0] == "*"
 
 
-@pytest.mark.parametrize(
-    ("make", "option", "message"),
-    [
-        (partial(mummergpu.Scores, match=0), "match", "0 is not between 1 and 20"),
-        (partial(mummergpu.Scores, gap_extend=(1, 0)), "insertion_extend", "not between 1 and"),
-        (partial(mummergpu.Scores, gap_open=(1, 2, 3)), "gap_open", "nor two such as"),
-        (partial(mummergpu.Scores, clipping=1000), "clipping", "1000 is more than 100"),
-        (partial(mummergpu.RecordStyle, tags="ms"), "tags", "'ms' is none of"),
-        (partial(mummergpu.RecordStyle, header_lines=["@CO"]), "header_lines", "no line of a"),
-        (partial(mummergpu.RecordStyle, soft_clips="no"), "soft_clips", "neither True nor False"),
-    ],
-)
-def test_wrong_scores_and_styles(make, option, message):
+WRONG = [
+    (mummergpu.Scores, {"match": 0}, "match", "0 is not between 1 and 20"),
+    (mummergpu.Scores, {"gap_extend": (1, 0)}, "insertion_extend", "not between 1 and"),
+    (mummergpu.Scores, {"gap_open": (1, 2, 3)}, "gap_open", "nor two such as"),
+    (mummergpu.Scores, {"clipping": 1000}, "clipping", "1000 is more than 100"),
+    (mummergpu.RecordStyle, {"tags": "ms"}, "tags", "'ms' is none of"),
+    (mummergpu.RecordStyle, {"header_lines": ["@CO"]}, "header_lines", "no line of a"),
+    (mummergpu.RecordStyle, {"soft_clips": "no"}, "soft_clips", "neither True nor False"),
+]
+
+
+@each("kind, told, option, message", WRONG)
+def test_wrong_scores_and_styles(kind, told, option, message):
     with pytest.raises(OptionError, match=message) as error:
-        make()
+        kind(**told)
     assert error.value.option == option
 
 
@@ -369,18 +358,15 @@ def opened(drifting, monkeypatch):
     return with_groups
 
 
-@each(
-    "words, arguments",
-    [
-        (
-            "-t 1 --block-size 3000 -I 300,25 -N 2",
-            {"threads": 1, "insert_size": (300, 25), "max_secondary": 2},
-        ),
-        ("--max-xa 5 --orientation rf", {"max_xa": 5, "orientation": "rf"}),
-        # Of reads of which all matches are as short as the index finds, no second pass is made.
-        ("-k 16 --max-occurrences 2", {"seed_length": 16, "max_occurrences": 2}),
-    ],
-)
+WORDS = {
+    "-t 1 --block-size 3000 -I 300,25 -N 2": {"insert_size": (300, 25), "max_secondary": 2},
+    "--max-xa 5 --orientation rf": {"max_xa": 5, "orientation": "rf"},
+    # Of reads of which all matches are as short as the index finds, no second pass is made.
+    "-k 16 --max-occurrences 2": {"seed_length": 16, "max_occurrences": 2},
+}
+
+
+@each("words, arguments", WORDS.items())
 def test_rows_do_not_depend_on_the_groups(words, arguments, opened):
     columns = []
     for groups in (1, 5):
@@ -405,10 +391,7 @@ def test_other_searches_go_on_before_and_after(opened):
 
     def search():
         matches = index.match(bases, backend="cpu", strands="both")
-        found.append(
-            np.array_equal(matches.reference_start, expected.reference_start)
-            and np.array_equal(matches.length, expected.length)
-        )
+        found.append(list(matches) == list(expected))
 
     threads = [threading.Thread(target=search) for _ in range(3)]
     search()

@@ -3,7 +3,6 @@
 import os
 import pickle
 import random
-import subprocess
 import sys
 import textwrap
 import threading
@@ -13,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+from helpers.children import printed_by
 from helpers.sequences import random_bases, write_fasta
 
 import mummergpu
@@ -98,17 +98,9 @@ def many_reads():
     return "many.fa"
 
 
-def run_child(*programs, timeout=500):
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(map(textwrap.dedent, programs))],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def run_child(*programs):
+    program = "\n".join(map(textwrap.dedent, programs))
+    return printed_by("-c", program, env={"PYTHONPATH": os.pathsep.join(sys.path)}, timeout=500)
 
 
 def test_a_process_is_afterwards_what_it_was_before():

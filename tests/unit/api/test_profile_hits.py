@@ -45,9 +45,8 @@ def test_searches_and_scans_are_those_of_the_command(inputs, tmp_path):
         assert [*lengths] == [(int(row[2]), int(row[5])) for row in lines]
         assert [f"{hit.accuracy:.2f}" for hit in hits] == [row[21] for row in lines]
         told = [(hit.target_accession, hit.query_accession, hit.description) for hit in hits]
-        assert [tuple(" ".join(one.split()) or "-" for one in row) for row in told] == [
-            (row[1], row[4], " ".join(row[22:])) for row in lines
-        ]
+        words = [tuple(" ".join(one.split()) or "-" for one in row) for row in told]
+        assert words == [(row[1], row[4], " ".join(row[22:])) for row in lines]
         again = search(hmms, str(proteins), E=1e-3)
         assert list(again) == list(hits) and len(hits) > 3
         assert list(hits[hits.included]) == [hit for hit in hits if hit.included]
@@ -151,9 +150,7 @@ def test_blocks_and_passes_change_nothing(scans, inputs, tmp_path, monkeypatch):
 @pytest.mark.parametrize("scans", [False, True])
 def test_few_profiles_are_in_memory(scans, inputs, monkeypatch):
     profiles, proteins = inputs
-    seen = []
-    alive = []
-    prepare = ProfileJob.prepare
+    seen, alive, prepare = [], [], ProfileJob.prepare
 
     def noted(job, group):
         seen.extend(map(weakref.ref, group))

@@ -71,33 +71,26 @@ def total(index, **told):
     return sum(len(found) for found in index.stream("q.fa", **{"strands": "both", **told}))
 
 
-def columns(found):
-    names = ("query", "query_start", "reference_start", "length", "reverse")
-    return [np.asarray(getattr(found, name)).tolist() for name in names]
+KINDS = "mum both 20, mum forward 57, mum reverse 20, mumreference both 33, mumreference reverse 20"
 
 
-@each(
-    "mode, strands, min_length",
-    [
-        *(("mum", "both", 20), ("mum", "forward", 57), ("mum", "reverse", 20)),
-        *(("mumreference", "both", 33), ("mumreference", "reverse", 20)),
-    ],
-)
-def test_minimizers_find_what_kmers_find(mode, strands, min_length, searched, monkeypatch):
+@each("kind", KINDS.split(", "))
+def test_minimizers_find_what_kmers_find(kind, searched, monkeypatch):
     index = mummergpu.Index.build("r.fa")
     named = list(read_fasta("q.fa").items())
-    given = {"min_length": min_length, "strands": strands, "mode": mode}
+    mode, strands, min_length = kind.split()
+    given = {"min_length": int(min_length), "strands": strands, "mode": mode}
     given |= {"backend": "cpu", "threads": 2}
     found = []
     for seconds in (0.0, 1e9):
         searched.clear()
         expect_of_kmers(monkeypatch, seconds)
-        of_memory = columns(index.match(named, **given))
-        of_files = [columns(block) for block in index.stream("q.fa", **given)]
-        aligned = index.align(named, **given)
-        assert len(of_memory[0]) > 0 and len(aligned) > 0
+        of_memory = list(index.match(named, **given))
+        of_files = [list(block) for block in index.stream("q.fa", **given)]
+        aligned = list(index.align(named, **given))
+        assert of_memory and aligned
         assert searched == ([4, 4, 4] if seconds else [])
-        found.append((of_memory, of_files, list(aligned)))
+        found.append((of_memory, of_files, aligned))
     assert found[0] == found[1]
 
 

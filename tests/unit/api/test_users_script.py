@@ -1,11 +1,9 @@
 """The package is typed for its users: `mypy --strict` checks what they write with it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from helpers.children import printed_by
 
 import mummergpu
 
@@ -15,16 +13,7 @@ PLACE = Path(mummergpu.__file__).parents[1]
 
 def run(*words, folder):
     """Run Python where the package is installed: no part of the checker's own input."""
-    done = subprocess.run(
-        [sys.executable, *map(str, words)],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PLACE)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return printed_by(*words, cwd=folder, env={"PYTHONPATH": str(PLACE)})
 
 
 def test_the_types_of_a_users_script_are_known(tmp_path):

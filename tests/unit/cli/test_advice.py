@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from helpers.tables import table
+
 import mummergpu
 from mummergpu.cli.main import commands
 from mummergpu.cli.option_types import written
@@ -16,36 +18,7 @@ ROOMS: Final = ("input", "index", "matching", "mapping", "viterbi", "cuda", "pip
 SEARCHES: Final = ("match", "map", "align")
 """The commands that may show what a module says that is not listed below."""
 
-SHOWN_BY: Final = {
-    "index/tree/policy.py": ("match", "index"),
-    "index/tree": ("match", "index", "sweep"),
-    "index/tree_index.py": ("match", "index"),
-    "matching/tree": ("match", "sweep"),
-    "index/kmer_index.py": ("match", "align"),
-    "mapping/genomes": ("align",),
-    "mapping/options.py": ("map",),
-    "input/blocks/protein_rules.py": ("hmmsearch", "hmmscan"),
-    "input/blocks/proteins.py": ("hmmsearch", "hmmscan"),
-    "input/records/file_records.py": ("hmmsearch", "hmmscan"),
-    "output/model_values.py": ("hmm",),
-    "pipeline/evaluate_models.py": ("hmm",),
-    "pipeline/profile_options.py": ("hmmsearch", "hmmscan"),
-    "output/alignments": ("map",),
-    "output/genomes/sink.py": ("align",),
-    "output/open_sink.py": ("map",),
-    "output/options.py": ("map",),
-    "output/sorting": ("map",),
-    "output/matches/mummer.py": ("match",),
-    "output/formats.py": ("align",),
-    "output/matches/picture_sink.py": ("plot",),
-    "pipeline/align_options.py": ("align",),
-    "pipeline/build_index.py": ("index",),
-    "pipeline/align_genomes.py": ("align",),
-    "pipeline/map_options.py": ("map",),
-    "pipeline/options.py": ("match",),
-    "pipeline/map_reads.py": ("map",),
-    "pipeline/matrix_opening.py": ("align",),
-}
+SHOWN_BY = {place: verbs.split() for place, verbs in table(__file__)}
 """The commands that may show what a module, or those of a folder, say."""
 
 ADVICE: Final = re.compile(r"(?<![\w'-])--[a-z][a-z_-]+")
@@ -66,15 +39,13 @@ def modules():
 def messages_of(path):
     """All texts of a module; those that are formatted have a question mark for each value."""
     nodes = nodes_of(path)
-    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    parts = {id(part) for node in joined for part in node.values}
+    for node in joined:
+        texts = (one.value if isinstance(one, ast.Constant) else "?" for one in node.values)
+        yield "".join(map(str, texts))
     for node in nodes:
-        if id(node) in parts:
-            continue
-        if isinstance(node, ast.JoinedStr):
-            yield "".join(
-                str(part.value) if isinstance(part, ast.Constant) else "?" for part in node.values
-            )
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
             yield node.value
 
 
@@ -120,26 +91,17 @@ def test_each_command_has_the_options_that_its_messages_name():
 
 def refused():
     """The modules, and the parameters that they name first in an error of options."""
-    found = set()
+    found, names = set(), "OptionError OptionClashError check_int check_factor check_bool".split()
     for place, path in modules():
         for node in nodes_of(path):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            if node.func.id in (
-                "OptionError",
-                "OptionClashError",
-                "check_int",
-                "check_factor",
-                "check_bool",
-            ):
-                first = node.args[0]
-                if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                    found.add((place, first.value))
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) in names:
+                first = getattr(node.args[0], "value", None)
+                found |= {(place, first)} if isinstance(first, str) else set()
     return sorted(found)
 
 
 def test_parameters_that_errors_name_are_options_as_well():
-    found = refused()
+    found, checked = refused(), 0
     assert len(found) > 20
     for place, option in found:
         for verb in commands_of(place):
@@ -147,4 +109,6 @@ def test_parameters_that_errors_name_are_options_as_well():
             with command.make_context(verb, ["r", "q"], resilient_parsing=True) as context:
                 name = written(option, context)
             if name.startswith("-"):
+                checked += 1
                 assert name.split()[0] in options_of(verb), f"{place}: '{verb}' lacks {name}"
+    assert checked > 20

@@ -2,10 +2,10 @@
 
 import importlib.util
 import os
-import subprocess
 import sys
 
 import pytest
+from helpers.children import printed_by
 
 from mummergpu.runtime.compiled.levels import usable_levels
 
@@ -45,13 +45,7 @@ NEIGHBOURS = {
 
 
 def run_child(program, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ).stdout
+    return printed_by("-c", program, *arguments, env={"PYTHONPATH": os.pathsep.join(sys.path)})
 
 
 @pytest.fixture

@@ -98,9 +98,8 @@ def test_bases_are_estimated_from_size_and_kind(tmp_path):
 def mapping_choice(folder, bases, reads, **told):
     reference = sized(folder / "reference", bases)
     device = DeviceOptions(backend=told.pop("backend", "auto"))
-    return backend_of_mapping(
-        MapOptions(reference, sources=(ReadFile(reads),), threads=16, device=device, **told)
-    )
+    sources = (ReadFile(reads),)
+    return backend_of_mapping(MapOptions(reference, sources, threads=16, device=device, **told))
 
 
 def test_mapping_is_for_a_gpu_where_it_saves_more_than_it_takes_to_start(tmp_path):

@@ -37,21 +37,10 @@ def files(tmp_path):
 
 
 def output_of(files, folder, progress=None, **told):
-    stats = Stats()
-    path = folder / "matches.txt"
-    reference, queries = files
-    options = match_options(
-        reference,
-        (queries,),
-        str(path),
-        minimum_length=12,
-        strands=BOTH,
-        backend="cpu",
-        block_size=500,
-        **told,  # type: ignore[arg-type]
-    )
-    shown = progress or Messages(None)
-    pipeline.run(options, RunContext(options.threads, stats, shown))
+    stats, path = Stats(), folder / "matches.txt"
+    told = {"minimum_length": 12, "strands": BOTH, "block_size": 500, **told}
+    options = match_options(files[0], (files[1],), str(path), backend="cpu", **told)
+    pipeline.run(options, RunContext(options.threads, stats, progress or Messages(None)))
     return path.read_bytes(), stats
 
 
@@ -85,19 +74,19 @@ class _Watched(Messages):
         self.told.append(work)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"search": "kmer"},
-        {"search": "kmer", "threads": 3, "page_size": 600, "memory": 1},
-        {"search": "tree", "page_size": 600},
-        {"search": "tree", "page_size": 600, "memory": 1},
-    ],
-    ids=str,
-)
-def test_progress_tells_what_is_written(files, tmp_path, given):
+SMALL = {"page_size": 600, "memory": 1}
+RUNS = {
+    "table": {"search": "kmer"},
+    "tables in groups": {"search": "kmer", "threads": 3, **SMALL},
+    "trees": {"search": "tree", "page_size": 600},
+    "trees in groups": {"search": "tree", **SMALL},
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_progress_tells_what_is_written(files, tmp_path, name):
     progress = _Watched()
-    _, stats = output_of(files, tmp_path, progress, **given)
+    _, stats = output_of(files, tmp_path, progress, **RUNS[name])
     told = progress.told
     counts, groups = stats.counts, stats.settings["page_groups"]
     assert told[0] == Work(Phase.READING_REFERENCE)
@@ -139,18 +128,15 @@ def test_the_summary_is_that_of_the_rows(files, tmp_path, uniqueness, search):
     write_fasta(tmp_path / "long.fa", {"long": genome[300:3000], "none": "AC" * 11})
     queries = (files[1], str(tmp_path / "long.fa"))
     found = []
+    path = tmp_path / "out.tsv"
+    told = {"strands": BOTH, "backend": "cpu", "minimum_length": 12, "summary": True}
+    told |= {"uniqueness": uniqueness, "search": search}
     for given in (
-        {},
-        {"threads": 3, "block_size": 100},
-        {"page_size": 600, "threads": 2},
-        {"page_size": 600, "memory": 1},
+        *({}, {"threads": 3, "block_size": 100}),
+        *({"page_size": 600, "threads": 2}, {"page_size": 600, "memory": 1}),
     ):
         stats = Stats()
-        path = tmp_path / "out.tsv"
-        told = {"strands": BOTH, "backend": "cpu", "minimum_length": 12, **given}
-        options = match_options(
-            files[0], queries, str(path), summary=True, uniqueness=uniqueness, search=search, **told
-        )
+        options = match_options(files[0], queries, str(path), **told, **given)
         options = replace(options, outputs=(target_of(str(path)),))
         pipeline.run(options, RunContext(options.threads, stats))
         rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]

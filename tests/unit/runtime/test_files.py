@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.children import printed_by
 
 from mummergpu.errors import InputError, OutputError
 from mummergpu.runtime import output_file as files
@@ -84,15 +86,11 @@ def test_link_stays_a_link(tmp_path, exists):
     assert target.read_bytes() == b"text"
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("missing/out", "No such file or directory"),
-        ("new/", "No such file or directory"),
-        (".", "Is a directory"),
-        ("file/out", "Not a directory"),
-    ],
-)
+NO_PLACES = {"missing/out": "No such file or directory", "new/": "No such file or directory"}
+NO_PLACES |= {".": "Is a directory", "file/out": "Not a directory"}
+
+
+@pytest.mark.parametrize(("name", "reason"), NO_PLACES.items())
 def test_unwritable_places_are_named(tmp_path, name, reason):
     (tmp_path / "file").touch()
     path = f"{tmp_path}/{name}"
@@ -128,25 +126,26 @@ def test_devices_stay_devices_and_a_full_one_is_an_error():
         assert stat.S_ISCHR(os.stat(f"/dev/{name}").st_mode)
 
 
+OUTGROWN = """
+import resource, signal, sys
+from mummergpu.errors import OutputError
+from mummergpu.runtime.output_file import OutputFile
+limit, piece = map(int, sys.argv[2:])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    with OutputFile(sys.argv[1]) as output:
+        for written in range(0, limit, piece):
+            print(written)
+            output.write(bytes(piece))
+except OutputError as error:
+    print(error.message)
+"""
+
+
 @pytest.mark.parametrize(("limit", "piece"), [(1000, 4000), (11 << 20, 3 << 20)])
 def test_file_that_outgrows_its_limit_is_removed(tmp_path, limit, piece):
-    program = (
-        "import resource, signal, sys\n"
-        "from mummergpu.errors import OutputError\n"
-        "from mummergpu.runtime.output_file import OutputFile\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
-        "try:\n"
-        "    with OutputFile(sys.argv[1]) as output:\n"
-        f"        for written in range(0, {limit}, {piece}):\n"
-        "            print(written)\n"
-        f"            output.write(bytes({piece}))\n"
-        "except OutputError as error:\n"
-        "    print(error.message)\n"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "out")]
-    told = subprocess.run(command, capture_output=True, text=True, check=True)
-    *written, message = told.stdout.splitlines()
+    *written, message = printed_by("-c", OUTGROWN, tmp_path / "out", limit, piece).splitlines()
     assert message == "cannot be written: File too large"
     # Room that is reserved beyond the limit does no harm before it is needed.
     assert int(written[-1]) == limit // piece * piece
@@ -194,12 +193,8 @@ def test_standard_output_goes_where_it_was_sent(name, tmp_path):
     """A shell's ``>> file`` is added to, neither replaced nor overwritten."""
     path = tmp_path / "out"
     path.write_text("before ")
-    program = (
-        "import sys\n"
-        "from mummergpu.runtime.output_file import OutputFile\n"
-        "with OutputFile(sys.argv[1]) as output:\n"
-        "    output.write(b'text')\n"
-    )
+    program = "import sys; from mummergpu.runtime.output_file import OutputFile\n"
+    program += "with OutputFile(sys.argv[1]) as output: output.write(b'text')"
     with path.open("ab") as stream:
         subprocess.run([sys.executable, "-c", program, name], stdout=stream, check=True)
     assert path.read_text() == "before text"
@@ -322,19 +317,14 @@ for turn in range(300):
 def test_processes_that_write_the_same_file_leave_a_whole_one(tmp_path):
     path = tmp_path / "out"
     words = [sys.executable, "-c", MANY, str(path)]
-    processes = [
-        subprocess.Popen([*words, letter], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-        for letter in "AB"
-    ]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    processes = [subprocess.Popen([*words, letter], **pipes) for letter in "AB"]
     for process in processes:
         process.stdin.close()
     contents = set()
     while any(process.poll() is None for process in processes):
-        if path.exists():
-            try:
-                contents.add(path.read_bytes())
-            except FileNotFoundError:
-                continue
+        with suppress(FileNotFoundError):
+            contents.add(path.read_bytes())
     for process in processes:
         assert (process.wait(), process.stderr.read()) == (0, b"")
         process.stderr.close()

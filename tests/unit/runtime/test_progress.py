@@ -4,13 +4,12 @@ import io
 import itertools
 import json
 import re
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from helpers.children import child, printed_by
 
 from mummergpu.matching.summary import FileCounts, LengthCount, MatchCounts, StrandCounts
 from mummergpu.runtime import progress as runtime
@@ -40,16 +39,15 @@ def last_line(stream):
 
 
 def test_a_short_run_shows_nothing_and_imports_nothing():
-    program = (
-        "import sys\n"
-        "from mummergpu.runtime.progress import Phase, Progress, Work\n"
-        "progress = Progress(sys.stderr)\n"
-        "progress.tell(Work(Phase.READS, (1,)))\n"
-        "progress.close()\n"
-        "assert 'tqdm' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
-    assert done.stderr == b""
+    program = """
+import sys
+from mummergpu.runtime.progress import Phase, Progress, Work
+progress = Progress(sys.stderr)
+progress.tell(Work(Phase.READS, (1,)))
+progress.close()
+assert 'tqdm' not in sys.modules
+"""
+    assert child("-c", program, check=True).stderr == ""
 
 
 def test_nothing_appears_before_there_is_something_to_tell(stream):
@@ -114,13 +112,9 @@ def test_without_a_terminal_there_is_a_line_at_times(stream):
         progress._draw()
         progress.write_line("text")
     progress.close()
-    lines = stream.getvalue().splitlines()
-    assert [line.partition(":  ")[0] for line in lines] == [
-        "mummergpu: 1,000 reads done",
-        "text",
-        *(["mummergpu: 2,000 reads done", "text"]),
-        "mummergpu: 2,000 reads done",
-    ]
+    lines = [line.partition(":  ")[0] for line in stream.getvalue().splitlines()]
+    one, two = (f"mummergpu: {count},000 reads done" for count in (1, 2))
+    assert lines == [one, "text", two, "text", two]
     assert "\r" not in stream.getvalue()
 
 
@@ -180,15 +174,10 @@ def test_a_part_without_steps_is_no_error():
 
 
 def test_one_thing_has_a_singular():
-    assert [pluralize(number, "read") for number in (0, 1, 2000)] == [
-        "0 reads",
-        "1 read",
-        "2,000 reads",
-    ]
-    assert [pluralize(number, "run is", "runs are") for number in (1, 2)] == [
-        "1 run is",
-        "2 runs are",
-    ]
+    told = [pluralize(number, "read") for number in (0, 1, 2000)]
+    assert told == ["0 reads", "1 read", "2,000 reads"]
+    told = [pluralize(number, "run is", "runs are") for number in (1, 2)]
+    assert told == ["1 run is", "2 runs are"]
 
 
 def test_progress_of_one_thing_has_a_singular():
@@ -286,14 +275,9 @@ def test_what_was_counted_of_matches_is_in_the_report():
     report = json.loads(stats.as_json())
     assert report["files"] == report["strands"] == report["match_lengths"] == []
     assert report["counts"] == {}
-    stats.set_match_counts(
-        MatchCounts(
-            17,
-            (LengthCount(20, 20, 4), LengthCount(1024, 1055, 1)),
-            (FileCounts("a.fq", 9, 900, 3, 4), FileCounts("b.fq", 1, 2000, 1, 1)),
-            (StrandCounts("reverse", 4, 5),),
-        )
-    )
+    lengths = LengthCount(20, 20, 4), LengthCount(1024, 1055, 1)
+    files = FileCounts("a.fq", 9, 900, 3, 4), FileCounts("b.fq", 1, 2000, 1, 1)
+    stats.set_match_counts(MatchCounts(17, lengths, files, (StrandCounts("reverse", 4, 5),)))
     report = json.loads(stats.as_json())
     assert report["counts"] == {"queries_with_match": 4, "bases_covered": 17}
     assert report["files"][1] == {
@@ -328,10 +312,6 @@ print(stats.peak_memory())
 """
 
 
-def peak(system):
-    return int(subprocess.check_output([sys.executable, "-c", PROGRAM, system]))
-
-
 def test_macos_tells_bytes_and_other_systems_tell_kibibytes():
-    assert peak("darwin") == 3_000_000
-    assert peak("freebsd14") == 3_000_000 * 1024
+    for system, peak in (("darwin", 3_000_000), ("freebsd14", 3_000_000 * 1024)):
+        assert printed_by("-c", PROGRAM, system) == f"{peak}\n"

@@ -28,15 +28,13 @@ SIZES = [0, 1, 1000, BGZF_BLOCK_BYTES - 1, BGZF_BLOCK_BYTES, BGZF_BLOCK_BYTES + 
 
 
 def text_of(size, random_bytes):
-    return (
-        os.urandom(size) if random_bytes else bytes(random.Random(size).choices(b"ACGT\n", k=size))
-    )
+    letters = random.Random(size).choices(b"ACGT\n", k=size)
+    return os.urandom(size) if random_bytes else bytes(letters)
 
 
 def test_zstd_reads_what_is_written(tmp_path):
     pytest.importorskip("zstandard", reason="zstandard is not installed")
     compressor = compressor_of("zstd")
-    assert compressor is not None
     path = tmp_path / "x.zst"
     path.write_bytes(compressor.compress(b"one ") + compressor.compress(b"two") + compressor.end())
     try:
@@ -192,15 +190,13 @@ def compressed(text, cuts, threads):
     given_back = []
 
     def take_back(piece):
-        assert isinstance(piece, np.ndarray)
         given_back.append(piece.ctypes.data)
         piece.fill(0)
 
     stream = CompressedStream(BgzfCompressor(), threads, found.append, Stats(), take_back)
     bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    pieces = [
-        np.frombuffer(bytearray(text[begin:end]), dtype=np.uint8) for begin, end in pairwise(bounds)
-    ]
+    parts = [bytearray(text[begin:end]) for begin, end in pairwise(bounds)]
+    pieces = [np.frombuffer(part, dtype=np.uint8) for part in parts]
     for piece in pieces:
         stream.add(piece)
     stream.finish()

@@ -1,13 +1,14 @@
-"""Lines of genome alignments: against plain formatters, and as samtools reads them."""
+"""Lines and rows of genome alignments: plain formatters, samtools, and the query made of a VCF."""
 
 import random
 import re
+from dataclasses import replace
 from itertools import groupby
 
 import pysam
 import pytest
-from helpers.alignment_tools import GROUP, samtools
-from helpers.alignments import COMPLEMENT
+from helpers.alignment_tools import GROUP, output_of, samtools
+from helpers.alignments import COMPLEMENT, bases_of
 from helpers.genome_alignments import (
     DELETION,
     INSERTION,
@@ -19,6 +20,7 @@ from helpers.genome_alignments import (
 )
 from helpers.in_memory import named_records
 from helpers.loops import each
+from helpers.requirements import program_of
 
 from mummergpu.errors import InputError
 from mummergpu.mapping.genomes.mapping_quality import MappingQualities
@@ -26,6 +28,7 @@ from mummergpu.output.bytes.compression import BgzfCompressor
 from mummergpu.output.genomes.delta import GenomeDelta
 from mummergpu.output.genomes.genome_rows import GenomeRows
 from mummergpu.output.genomes.sink import AlignedQueries
+from mummergpu.output.genomes.vcf import GenomeVcf
 from mummergpu.output.records.bam import MOST_OPERATIONS, AlignmentBam
 from mummergpu.output.records.header import AlignmentHead
 from mummergpu.output.records.sam import AlignmentSam
@@ -85,31 +88,20 @@ def plain_rows(case):
             bases = bases.translate(COMPLEMENT)[::-1]
         is_primary = roles[score] == 0
         errors = sum(case.counts(row)[:2])
-        others = [
-            other
-            for other, role in enumerate(roles)
-            if role != 256 and other != score and case.rows[other].query == row.query
-        ]
-        texts = [
-            f"{case.reference.names[other.record].decode()},{other.reference_start + 1},"
-            f"{'+-'[other.strand]},{plain_cigar(case, other, 'S')},{qualities[number]},"
-            f"{sum(case.counts(other)[:2])};"
-            for number in sorted(others, key=lambda number: roles[number])
-            for other in [case.rows[number]]
-        ]
+        names = [name.decode() for name in case.reference.names]
+        texts = []
+        for number in sorted(range(len(roles)), key=roles.__getitem__):
+            other = case.rows[number]
+            if roles[number] != 256 and number != score and other.query == row.query:
+                place = f"{names[other.record]},{other.reference_start + 1},{'+-'[other.strand]}"
+                cigar, edits = plain_cigar(case, other, "S"), sum(case.counts(other)[:2])
+                texts.append(f"{place},{cigar},{qualities[number]},{edits};")
         fields = [
-            case.names[row.query].decode() or "*",
-            str(16 * row.strand + roles[score]),
-            case.reference.names[row.record].decode(),
-            str(row.reference_start + 1),
-            str(qualities[score]),
-            plain_cigar(case, row, "HS"[is_primary]),
-            *("*", "0", "0"),
-            (bases if is_primary else case.aligned_text(row)).decode(),
-            "*",
-            f"NM:i:{errors}",
-            f"MD:Z:{plain_mismatches(case, row)}",
-            f"AS:i:{score}",
+            *(case.names[row.query].decode() or "*", str(16 * row.strand + roles[score])),
+            *(names[row.record], str(row.reference_start + 1), str(qualities[score])),
+            *(plain_cigar(case, row, "HS"[is_primary]), "*", "0", "0"),
+            *((bases if is_primary else case.aligned_text(row)).decode(), "*"),
+            *(f"NM:i:{errors}", f"MD:Z:{plain_mismatches(case, row)}", f"AS:i:{score}"),
             f"RG:Z:{GROUP.name}",
         ]
         if texts and roles[score] != 256:
@@ -165,11 +157,8 @@ def test_many_parts_of_a_query_have_short_cigars_in_sa(monkeypatch):
             assert re.fullmatch(r"(\d+S)?\d+M(\d+[ID])?(\d+S)?", cigar)
             # They take the same bases of the query and of the reference, and clip the same ones.
             for kinds in ("MI", "MD", "SH"):
-                counts = [
-                    sum(int(size) for size, kind in re.findall(r"(\d+)(.)", one) if kind in kinds)
-                    for one in (cigar, whole)
-                ]
-                assert counts[0] == counts[1]
+                sizes = [re.findall(rf"(\d+)[{kinds}]", one) for one in (cigar, whole)]
+                assert sum(map(int, sizes[0])) == sum(map(int, sizes[1]))
 
 
 @each("seed", range(10))
@@ -199,17 +188,15 @@ def long_case(pairs):
     reference, query = b"", b"GG"
     operations = []
     for number in range(pairs):
-        kept = bytes(made.choices(b"ACGT", k=3))
-        gap = made.choice(b"ACGT").to_bytes()
+        kept, gap = bytes(made.choices(b"ACGT", k=3)), bytes(made.choices(b"ACGT"))
         reference += kept + (gap if number % 2 else b"")
         query += kept + (b"" if number % 2 else gap)
         operations += [(MATCH, 3), (DELETION if number % 2 else INSERTION, 1)]
     reference, query = reference + b"ACGT", query + b"ACGT"
-    operations.append((MATCH, 4))
+    # The other has all but the last ones: secondary, with as many operations and a clip.
     rows = [
-        MadeAlignment(0, 0, 0, 2, 0, operations),
-        # All but the last ones: a secondary alignment, with as many operations and a clip.
-        MadeAlignment(0, 0, 1, 2, 0, [*operations[:-1], (MATCH, 3)]),
+        MadeAlignment(0, 0, record, 2, 0, [*operations, (MATCH, last)])
+        for record, last in ((0, 4), (1, 3))
     ]
     both = named_records([(b"a", reference), (b"b", reference)])
     return GenomeCase(both, [b"long"], [query], rows)
@@ -262,32 +249,25 @@ def plain_changes(case, row):
 
 def plain_paf(case, row, score, quality):
     """The line of PAF of an alignment; none of these competes with another one."""
-    pairs = list(case.pairs(row))
-    length = len(case.texts[row.query])
     begin, end = case.forward_range(row)
-    errors = sum(case.counts(row)[:2])
+    errors, columns = sum(case.counts(row)[:2]), len(list(case.pairs(row)))
     cigar = "".join(f"{size}{'MID'[kind]}" for kind, size in row.operations)
-    return "\t".join(
-        [
-            *(case.names[row.query].decode(), str(length), str(begin), str(end)),
-            "+-"[row.strand],
-            case.reference.names[row.record].decode(),
-            str(int(case.reference.record_lengths[row.record])),
-            *(str(row.reference_start), str(row.reference_end)),
-            *(str(len(pairs) - errors), str(len(pairs)), str(quality)),
-            *(f"NM:i:{errors}", f"AS:i:{score}", "tp:A:P", f"cg:Z:{cigar}"),
-            f"cs:Z:{plain_changes(case, row)}",
-        ]
-    )
+    fields = [
+        *(case.names[row.query].decode(), len(case.texts[row.query]), begin, end),
+        *("+-"[row.strand], case.reference.names[row.record].decode()),
+        *(case.reference.record_lengths[row.record], row.reference_start, row.reference_end),
+        *(columns - errors, columns, quality, f"NM:i:{errors}", f"AS:i:{score}", "tp:A:P"),
+        *(f"cg:Z:{cigar}", f"cs:Z:{plain_changes(case, row)}"),
+    ]
+    return "\t".join(map(str, fields))
 
 
 @each("seed", range(60))
 def test_paf_equals_that_of_a_plain_formatter(seed):
     case = random_case(random.Random(seed))
     qualities = MappingQualities(case.reference).of(case.columns).tolist()
-    expected = [
-        plain_paf(case, row, score, qualities[score]) for score, row in enumerate(case.rows)
-    ]
+    scored = zip(case.rows, qualities, strict=True)
+    expected = [plain_paf(case, row, n, quality) for n, (row, quality) in enumerate(scored)]
     assert paf_lines(case.reference, case.queries, with_changes=True) == expected
     without = [line[: line.index("\tcs:Z:")] for line in expected]
     assert paf_lines(case.reference, case.queries) == without
@@ -341,3 +321,140 @@ def test_a_delta_equals_that_of_a_plain_formatter(seed):
     assert made.head().split(b"\n")[1:] == [b"NUCMER", b""]
     text = b"".join(made.format_block(case.queries, case.queries.alignments))
     assert text.decode().splitlines() == plain_delta(case)
+
+
+BASES = b"ACGT"
+FEW_BASES = b"AC"
+"""So few that gaps have many places."""
+
+
+def vcf_of(case):
+    made = GenomeVcf(case.reference, ("folder/sample 1.fa.gz",))
+    pieces = [made.head(), *made.format_block(case.queries, case.queries.alignments), *made.tail()]
+    return b"".join(pieces).decode()
+
+
+def vcf_rows(text):
+    return [line.split("\t") for line in text.splitlines() if line[0] != "#"]
+
+
+def changed(bases, rows):
+    """A record in which each REF is replaced by its ALT."""
+    events = []
+    for _, position, _, before, after, *_ in rows:
+        at = int(position) - 1
+        assert bases[at : at + len(before)] == before and before != after
+        if len(before) == 1 < len(after) or len(after) == 1 < len(before):
+            # The base before is not part of the difference, and may have a row of its own.
+            if before[0] == after[0]:
+                at, before, after = at + 1, before[1:], after[1:]
+            elif before[-1] == after[-1]:
+                before, after = before[:-1], after[:-1]
+        events.append((at, at + len(before), after))
+    made, end = "", 0
+    for begin, stop, after in sorted(events):
+        assert begin >= end, "differences overlap"
+        made += bases[end:begin] + after
+        end = stop
+    return made + bases[end:]
+
+
+def rows_alone(case, row):
+    return vcf_rows(vcf_of(replace(case, rows=[row])))
+
+
+@each("seed, letters", [(seed, letters) for seed in range(60) for letters in (BASES, FEW_BASES)])
+def test_the_rows_of_an_alignment_make_the_query_of_the_reference(seed, letters):
+    case = random_case(random.Random(seed), letters)
+    for row in case.rows:
+        bases = bases_of(case.reference, row.record).decode()
+        expected = bases[: row.reference_start] + case.aligned_text(row).decode()
+        expected += bases[row.reference_end :]
+        assert changed(bases, rows_alone(case, row)) == expected
+
+
+@each("seed", range(60))
+def test_rows_are_those_of_all_alignments_once_and_sorted(seed):
+    case = random_case(random.Random(seed), FEW_BASES)
+    rows = vcf_rows(vcf_of(case))
+    keys = [(case.reference.names.index(row[0].encode()), int(row[1])) for row in rows]
+    assert keys == sorted(keys)
+    changes = [tuple(row[:5]) for row in rows]
+    assert len(set(changes)) == len(changes)
+    alone = [row for one in case.rows for row in rows_alone(case, one)]
+    assert set(changes) == {tuple(row[:5]) for row in alone}
+    # Of several alignments with a difference, the row tells of the first.
+    firsts = {tuple(row[:5]): row[7] for row in reversed(alone)}
+    assert {tuple(row[:5]): row[7] for row in rows} == firsts
+
+
+@each("seed", range(40))
+def test_a_filter_tells_which_places_have_several_alignments(seed):
+    case = random_case(random.Random(seed))
+    text = vcf_of(case)
+    names = [name.decode() for name in case.names]
+    extents = [(row, case.forward_range(row)) for row in case.rows]
+    for name, position, _, _, _, _, told, info, *_ in vcf_rows(text):
+        record, at = case.reference.names.index(name.encode()), int(position) - 1
+        values = dict(part.split("=") for part in info.split(";"))
+        query, query_at = names.index(values["QNAME"]), int(values["QSTART"]) - 1
+        on_reference = sum(
+            row.record == record and row.reference_start <= at < row.reference_end
+            for row, _ in extents
+        )
+        on_query = sum(
+            row.query == query and begin <= query_at < end for row, (begin, end) in extents
+        )
+        assert told == ("ambiguous" if max(on_reference, on_query) > 1 else "PASS")
+
+
+@each("seed, letters", [(seed, letters) for seed in range(12) for letters in (b"ACGTN", FEW_BASES)])
+def test_bcftools_norm_changes_nothing(seed, letters, tmp_path_factory):
+    program = program_of("bcftools")
+    folder = tmp_path_factory.mktemp("norm")
+    case = random_case(random.Random(seed), letters)
+    case.write_reference(folder / "r.fa")
+    text = vcf_of(case)
+    (folder / "x.vcf").write_text(text)
+    found = output_of(program, "norm", "-f", folder / "r.fa", "-c", "e", folder / "x.vcf").decode()
+    assert vcf_rows(found) == vcf_rows(text)
+
+
+@pytest.mark.parametrize(
+    ("reference", "query", "operations", "expected"),
+    [
+        # A gap leaves its alignment, up to the start of the record.
+        (b"CACACAGT", b"CACAGT", [(MATCH, 1), (INSERTION, 2), (MATCH, 3)], "1 C CAC"),
+        (b"TCACACGT", b"ACGT", [(MATCH, 1), (DELETION, 2), (MATCH, 3)], "1 TCA T"),
+        # A pair that differed is equal after the gap has moved over it.
+        (b"ACGTCAG", b"ACGAGTCAG", [(MATCH, 4), (INSERTION, 2), (MATCH, 3)], "2 C CGA"),
+        # Two gaps without an equal base between them are one row.
+        (b"AACCTT", b"AAGTT", [(MATCH, 2), (INSERTION, 1), (DELETION, 2), (MATCH, 2)], "3 CC G"),
+    ],
+)
+def test_gaps_are_moved_and_joined(reference, query, operations, expected):
+    aligned = sum(size for kind, size in operations if kind != INSERTION)
+    row = MadeAlignment(0, 0, 0, 0, len(reference) - aligned, operations)
+    case = GenomeCase(named_records([(b"r", reference)]), [b"q"], [query], [row])
+    rows = vcf_rows(vcf_of(case))
+    assert [" ".join((row[1], row[3], row[4])) for row in rows] == [expected]
+
+
+def test_the_header_has_records_and_the_sample():
+    reference = named_records([(b"one", b"ACGT"), (b"none", b""), (b"two", b"AC")])
+    lines = GenomeVcf(reference, ("folder/a b.fa.gz", "c.fa")).head().decode().splitlines()
+    assert lines[0] == "##fileformat=VCFv4.2"
+    contigs = [line for line in lines if line.startswith("##contig")]
+    assert contigs == ["##contig=<ID=one,length=4>", "##contig=<ID=two,length=2>"]
+    assert lines[-1].split("\t")[8:] == ["FORMAT", "a_b"]
+
+
+def test_names_that_vcf_has_no_room_for():
+    reference = named_records([(b"r", b"ACGTACGT")])
+    row = MadeAlignment(0, 0, 0, 0, 0, [(MATCH, 8)])
+    ((*_, info, _, _),) = vcf_rows(
+        vcf_of(GenomeCase(reference, [b"a;b=c,d%"], [b"ACGTTCGT"], [row]))
+    )
+    assert info == "QNAME=a%3Bb%3Dc%2Cd%25;QSTART=5;QSTRAND=+"
+    with pytest.raises(InputError, match="VCF needs records of different names"):
+        GenomeVcf(named_records([(b"a", b"AC"), (b"a", b"AC")]), ("q.fa",))

@@ -51,8 +51,8 @@ def plain_paf(case):
 def plain_bed(case):
     return joined(
         (
-            *(one.record_name, one.start, one.end, one.query_name or b"."),
-            *(min(one.length, 1000), one.strand),
+            *(one.record_name, one.start, one.end),
+            *(one.query_name or b".", min(one.length, 1000), one.strand),
         )
         for one in case.matches()
     )
@@ -210,13 +210,10 @@ def test_the_longest_are_kept(lengths, max_hits):
 @given(match_cases(), st.integers(1, 9))
 def test_tables_of_every_size_hold_every_row(case, max_rows):
     names = [name for name, _ in case.records]
-    expected = [
-        (
-            *(one.query, names.index(one.record_name), one.query_start, one.start),
-            *(one.length, one.is_reverse),
-        )
-        for one in case.matches()
-    ]
+    expected = []
+    for one in case.matches():
+        places = names.index(one.record_name), one.query_start, one.start
+        expected.append((one.query, *places, one.length, one.is_reverse))
     lookup = record_lookup(case.reference.record_starts, case.reference.codes.size)
     tables = list(match_tables(case.block, case.columns, lookup, max_rows))
     assert [row for table in tables for row in rows_of(table)] == expected
@@ -237,15 +234,12 @@ def many_rows(query_count=20, row_count=10, record_count=7):
     queries = [(b"query%d" % number, b"A" * 90) for number in range(query_count)]
 
     def rows():
-        return [
-            (
-                int(random.choice(long)),
-                (int(random.integers(0, 50)), int(random.integers(0, 150)), 1 + place % 40),
-            )
-            for place in range(int(random.poisson(row_count)))
-        ]
+        for place in range(int(random.poisson(row_count))):
+            record, starts = int(random.choice(long)), random.integers(0, [50, 150]).tolist()
+            yield record, (*starts, 1 + place % 40)
 
-    return MatchCase(records, queries, {strand: [rows() for _ in queries] for strand in Strand})
+    found = {strand: [list(rows()) for _ in queries] for strand in Strand}
+    return MatchCase(records, queries, found)
 
 
 @formats
@@ -366,17 +360,15 @@ def mummer_numbers(numbers, names):
 
 @pytest.mark.parametrize("column", range(3))
 def test_numbers_of_mummer_around_every_power_of_ten(column):
-    numbers = []
-    for number in AWKWARD_NUMBERS:
-        for other in (1, 99_999_999, 100_000_000):
-            row = [other, 7, 20]
-            row[column] = number
-            numbers.append(tuple(row))
+    others = (1, 99_999_999, 100_000_000)
+    numbers = [[other, 7, 20] for _ in AWKWARD_NUMBERS for other in others]
+    for row, number in zip(numbers, np.repeat(AWKWARD_NUMBERS, 3).tolist(), strict=True):
+        row[column] = number
     for names, name in (
         ([b"r"], b""),
         ([b"a_name_of_more_than_16_bytes", b"last"], b"  last" + b" " * 24 + b"  "),
     ):
-        expected = b"".join(name + b"%8d  %8d  %8d\n" % row for row in numbers)
+        expected = b"".join(name + b"%8d  %8d  %8d\n" % tuple(row) for row in numbers)
         assert mummer_numbers(numbers, names) == b"> q\n" + expected
 
 
@@ -388,11 +380,9 @@ def test_every_group_of_four_digits_in_every_place():
 
 def test_long_clips_and_positions_of_sam():
     """Numbers beyond the table of small ones, and of more than eight digits."""
-    case = MatchCase(
-        [(b"r", b"A" * 5000)],
-        [(b"q", b"A" * 4000)],
-        {Strand.FORWARD: [[(0, (999, 998, 1)), (0, (1000, 999, 1000)), (0, (2999, 4000, 1000))]]},
-    )
+    rows = [(0, (999, 998, 1)), (0, (1000, 999, 1000)), (0, (2999, 4000, 1000))]
+    queries, records = [(b"q", b"A" * 4000)], [(b"r", b"A" * 5000)]
+    case = MatchCase(records, queries, {Strand.FORWARD: [rows]})
     make, plain = sam_of(SamOptions())
     assert text_of(make(case.reference), case) == plain(case)
     longest = (1 << 31) - 1
@@ -430,24 +420,14 @@ def test_sequences_are_the_formatters_work():
 
 
 def test_one_compilation_serves_all():
-    for make, _ in (
-        *LINES,
-        sam_of(SamOptions()),
-        sam_of(SamOptions(GROUP, 1)),
-        *map(mummer_of, STYLES),
-    ):
+    of_sam = sam_of(SamOptions()), sam_of(SamOptions(GROUP, 1))
+    for make, _ in (*LINES, *of_sam, *map(mummer_of, STYLES)):
         for case in (many_rows(3, 2, 1), many_rows(3, 2), long_query(50)):
             block = case.block
             for array in (block.padded_codes, block.offsets, block.names, block.name_offsets):
                 array.flags.writeable = False
             for strand in Strand:
-                assert list(
-                    make(case.reference).format_block(block, {strand: case.columns[strand]})
-                )
-    for function in (
-        write_lines,
-        match_rows.fill_match_rows,
-        sam.write_sam_matches,
-        mummer.fill_text,
-    ):
-        assert compilation_count(function) == 1
+                columns = {strand: case.columns[strand]}
+                assert list(make(case.reference).format_block(block, columns))
+    functions = write_lines, match_rows.fill_match_rows, sam.write_sam_matches, mummer.fill_text
+    assert [compilation_count(function) for function in functions] == [1] * 4

@@ -47,17 +47,10 @@ class Inputs:
 
     def draw(self, block_size=1 << 20):
         """What the picture was made of, beside the rows of a table."""
-        options = match_options(
-            str(self.folder / "r.fa"),
-            (str(self.folder / "q.fa"),),
-            minimum_length=8,
-            strands=tuple(Strand),
-            search="kmer",
-            backend="cpu",
-            block_size=block_size,
-            threads=2,
-            picture=picture.PictureStyle(),
-        )
+        paths = str(self.folder / "r.fa"), (str(self.folder / "q.fa"),)
+        told = {"minimum_length": 8, "strands": tuple(Strand), "search": "kmer", "threads": 2}
+        told |= {"picture": picture.PictureStyle(), "block_size": block_size}
+        options = match_options(*paths, backend="cpu", **told)
         targets = [target_of(str(self.folder / name)) for name in ("x.png", "rows.tsv")]
         run(replace(options, outputs=tuple(targets)), RunContext(options.threads))
         assert (self.folder / "x.png").read_bytes() == b"png"
@@ -72,21 +65,18 @@ class Inputs:
 
 
 def segment_rows(segments):
-    rows = []
-    queries = segments.queries.numbers_of(segments.query_positions).tolist()
-    records = segments.references.numbers_of(segments.reference_positions).tolist()
-    for at, (query, record) in enumerate(zip(queries, records, strict=True)):
-        rows.append(
-            (
-                segments.queries.names[query],
-                segments.references.names[record],
-                int(segments.query_positions[at] - segments.queries.offsets[query]),
-                int(segments.reference_positions[at] - segments.references.offsets[record]),
-                int(segments.lengths[at]),
-                "+-"[int(segments.is_reverse[at])],
-            )
-        )
-    return rows
+    sides = []
+    for side, positions in (
+        (segments.queries, segments.query_positions),
+        (segments.references, segments.reference_positions),
+    ):
+        numbers = side.numbers_of(positions)
+        names = [side.names[number] for number in numbers.tolist()]
+        sides += [names, (positions - np.asarray(side.offsets)[numbers]).tolist()]
+    strands = ["+-"[int(reverse)] for reverse in segments.is_reverse]
+    rows = zip(*sides, segments.lengths.tolist(), strands, strict=True)
+    return [(query, record, at, start, length, strand)
+            for query, at, record, start, length, strand in rows]  # fmt: skip
 
 
 @pytest.fixture

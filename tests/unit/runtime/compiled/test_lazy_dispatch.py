@@ -10,6 +10,7 @@ from functools import partial
 import numba
 import numpy as np
 import pytest
+from helpers.children import printed_by
 
 from mummergpu.mapping.options import Limits
 from mummergpu.runtime.cache_dir import processor_code_places
@@ -327,11 +328,10 @@ def test_other_values_are_passed_and_returned_by_numba(function, argument, expec
 
 def run_child(program, cache, **settings):
     """Run a program beside a cache, which has the package of its folder, if there is one."""
-    environment = {**os.environ, "MUMMERGPU_CACHE_DIR": str(cache), **settings}
+    environment = {"MUMMERGPU_CACHE_DIR": str(cache), **settings}
     environment["PYTHONPATH"] = os.pathsep.join([str(cache.parent), *sys.path])
     # Without files of byte code, for which size and time of a source tell its version.
-    command = [sys.executable, "-B", "-c", program]
-    return subprocess.check_output(command, text=True, env=environment, cwd=cache.parent)
+    return printed_by("-B", "-c", program, env=environment, cwd=cache.parent)
 
 
 @pytest.mark.parametrize("settings", [{}, {"NUMBA_OPT": "3"}], ids=["image", "numba"])

@@ -146,9 +146,8 @@ def test_a_folder_of_another_user_is_not_used(tmp_path, stores, monkeypatch):
 
     monkeypatch.setattr(os, "fstat", of_a_stranger)
     assert stores(tmp_path).load(KEY) is None
-    assert stores.said == [
-        f"compiled code cannot be read from {tmp_path}: it belongs to another user"
-    ]
+    told = f"compiled code cannot be read from {tmp_path}: it belongs to another user"
+    assert stores.said == [told]
 
 
 def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path, stores):
@@ -177,10 +176,8 @@ def make_image(place, stores, name, age, key=KEY):
 
 
 def test_images_that_nobody_uses_are_removed(tmp_path, stores):
-    old, older, recent = (
-        make_image(tmp_path, stores, *image)
-        for image in (("a" * 32, 2e4), ("a" * 32, 3e4, OTHER_KEY), ("c" * 32, 100))
-    )
+    images = ("a" * 32, 2e4), ("a" * 32, 3e4, OTHER_KEY), ("c" * 32, 100)
+    old, older, recent = (make_image(tmp_path, stores, *image) for image in images)
     (tmp_path / "notes").mkdir()
     # The least recently used go until what is left is small enough.
     stores(tmp_path, most=31_000).save(KEY, bytes(10_000))
