@@ -71,8 +71,7 @@ def test_every_option_of_every_verb_is_there(page):
 
 
 def test_tables_of_the_documentation_are_there(page):
-    assert "\n.B 130\n" in page
-    assert "\n.B MUMMERGPU_CACHE_DIR\n" in page
+    assert "\n.B 130\n" in page and "\n.B MUMMERGPU_CACHE_DIR\n" in page
 
 
 def test_lines_that_are_text_are_no_requests(page):
@@ -88,6 +87,5 @@ def test_groff_finds_nothing_wrong(page):
     # Words that are longer than a line, such as a list of formats, cannot be adjusted (break).
     command = [groff, "-man", "-Tutf8", "-ww", "-Wbreak"]
     done = subprocess.run(command, input=page.encode(), capture_output=True)
-    assert done.returncode == 0
-    assert done.stderr == b""
+    assert done.returncode == 0 and done.stderr == b""
     assert b"Report every maximal exact match" in done.stdout

@@ -4,17 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from helpers.both_backends import (
-    ALL_POLICIES,
-    Case,
-    as_lists,
-    differences,
-    kmer_case,
-    kmer_differences,
-    random_case,
-)
+from helpers import both_backends
+from helpers.both_backends import as_lists, differences, kmer_case, kmer_differences, random_case
 from helpers.chain_cases import *  # noqa: F403
 from helpers.device_cases import (
     test_the_columns_are_those_of_the_host,  # noqa: F401
@@ -22,19 +14,15 @@ from helpers.device_cases import (
     wrong_columns,
     wrong_text,
 )
-from helpers.index_pages import build_kmer_pages
-from helpers.search_cases import find_on
+from helpers.kmer_cases import tables_of
+from helpers.search_cases import ONE_PAGE, SearchCase, find_on
 from helpers.text_cases import STYLES, many_rows
 
 from mummergpu.hmm.language.device import DeviceChains
 from mummergpu.index.kmer_sampling import KmerSampling
-from mummergpu.index.pages import plan_pages
-from mummergpu.input.blocks.queries import QueryBlock
-from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import WINDOW_BYTES
 from mummergpu.runtime.stats import Stats
-from mummergpu.sequence.codes import BREAK, with_margins
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -43,13 +31,12 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 @pytest.mark.parametrize("seed", range(2))
 def test_all_policies_agree(device, cache, wide, seed):
     # A wide two-dimensional tree takes a strip of 24 MiB for each page: no tiny pages there.
-    case = random_case(seed)
-    assert differences(device, cache, case, ALL_POLICIES, wide) == []
+    assert differences(device, cache, random_case(seed), both_backends.ALL_POLICIES, wide) == []
 
 
 @pytest.mark.parametrize("seed", range(2, 14))
 def test_many_cases_agree(device, cache, seed):
-    policies = ALL_POLICIES[seed * 7 % 128 :: 37]
+    policies = both_backends.ALL_POLICIES[seed * 7 % 128 :: 37]
     assert differences(device, cache, random_case(seed), policies, False) == []
 
 
@@ -77,34 +64,29 @@ def test_tables_of_parts_agree(device, cache, page_size, seed):
 
 def test_kmers_that_are_everywhere_agree(device, cache):
     """Lists of 20,000 places: as of a satellite, or of telomeres."""
-    codes = np.tile(np.array([3, 3, 0, 2, 2, 2], dtype=np.uint8), 3400)
-    codes[::1511] = BREAK
-    codes[9000:9500] = 0
-    joined = Reference("telomere", codes, np.array([0]), np.array([codes.size]), (b"r",))
-    texts = [codes[100:160], codes[8900:9100], codes[9100:9300], codes[1500:1560], codes[:0]]
-    offsets = np.cumsum([0, *map(len, texts)])
-    names = np.empty(0, dtype=np.uint8), np.zeros(offsets.size, dtype=np.int64)
-    block = QueryBlock(0, with_margins(np.concatenate(texts)), offsets, *names)
-    case = Case(joined, block, 40, codes.size)
+    bases = list("TTAGGG" * 3400)
+    bases[::1511] = "N" * len(bases[::1511])
+    record = "".join([*bases[:9000], *"A" * 500, *bases[9500:]])
+    places = ((100, 160), (8900, 9100), (9100, 9300), (1500, 1560), (0, 0))
+    queries = tuple(record[begin:end] for begin, end in places)
+    case = SearchCase("telomere", (record,), queries, 40)
     samplings = [*map(KmerSampling, (2, 4, 9, 10)), KmerSampling(4, 3), KmerSampling(9, 11)]
     assert kmer_differences(device, cache, case, samplings) == []
 
 
 def test_many_streams_search_tables_at_once(device, cache):
-    case = kmer_case(3, 14)
-    bases = case.reference.codes.size
-    pages = build_kmer_pages(case.reference, plan_pages(bases, bases, 0), KmerSampling(6))
+    case = replace(kmer_case(3, 14), page_size=ONE_PAGE)
+    block = case.block()
     backend = KmerCudaBackend(device, cache, Stats(), lambda _: None)
-    backend.load_pages(pages, case.minimum_length)
-    expected = as_lists(find_on(backend, case.block))
-    one, other = case.block.halves()
+    backend.load_pages(tables_of(case, KmerSampling(6)), case.minimum_length)
+    expected = as_lists(find_on(backend, block))
+    one, other = block.halves()
     halves = [as_lists(find_on(backend, half)) for half in (one, other)]
     assert halves[0][1] + halves[1][1] == expected[1]
     with ThreadPoolExecutor(8) as pool:
-        tasks = [case.block, one, other] * 8
-        found = list(pool.map(lambda block: find_on(backend, block), tasks))
+        found = list(pool.map(lambda block: find_on(backend, block), [block, one, other] * 8))
     assert [as_lists(columns) for columns in found] == [expected, *halves] * 8
-    assert find_on(backend, case.block, max_rows=len(expected[1]) - 1) is None
+    assert find_on(backend, block, max_rows=len(expected[1]) - 1) is None
     backend.close()
 
 

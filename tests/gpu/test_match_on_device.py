@@ -107,11 +107,9 @@ def test_they_are_what_the_processor_finds(index, genome, reads, expected):
 def test_files_give_blocks_that_are_joined(index, reads, expected, tmp_path):
     names = [tmp_path / f"{number}.fa" for number in range(3)]
     for number, path in enumerate(names):
-        some = reads[20_000 * number : 20_000 * (number + 1)]
-        write_fasta(path, some)
+        write_fasta(path, reads[20_000 * number : 20_000 * (number + 1)])
     found = index.match_on_device(names, strands="both")
-    assert wrong(found.to_host(), expected) is None
-    assert found.query_names == expected.query_names
+    assert wrong(found.to_host(), expected) is None and found.query_names == expected.query_names
 
 
 def current_context():
@@ -143,8 +141,7 @@ def test_cupy_takes_the_columns_as_they_are(index, reads, expected):
     assert np.array_equal(cupy.asnumpy(ends), expected.reference_start + expected.length)
     del starts
     # What was somebody else's is as it was.
-    assert current_context() == before
-    assert int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
+    assert current_context() == before and int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
 
 
 def test_streams_of_cupy_need_not_wait(index, reads, expected):
@@ -225,8 +222,7 @@ def test_torch_takes_the_columns_as_they_are(index, reads, expected):
     thread = threading.Thread(target=held.clear)
     thread.start()
     thread.join()
-    assert current_context() == before
-    assert int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
+    assert current_context() == before and int(mine.sum()) == (1 << 19) * ((1 << 20) - 1)
 
 
 def test_numba_takes_the_columns_as_they_are(index, reads, expected):

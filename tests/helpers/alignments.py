@@ -1,14 +1,14 @@
 """Alignments of reads for tests: those of a SAM file, as columns and a block of reads."""
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pysam
 
 from helpers.in_memory import letters_of, offsets_of
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns
+from mummergpu.mapping.alignments.columns import NO_ROW, AlignmentColumns, new_columns
 from mummergpu.sequence.codes import decode, encode, with_margins
 
 COMPLEMENT = bytes.maketrans(b"ACGTN", b"TGCAN")
@@ -26,28 +26,17 @@ class AlignedReads:
         return [self._part(first, end) for first, end in pairwise(borders)]
 
     def _part(self, first, end):
-        columns = self.columns
-        low, high = np.searchsorted(columns.reads, [first, end]).tolist()
-        rows = slice(low, high)
-        begin, stop = columns.cigar_offsets[[low, high]].tolist()
-        mates = columns.mate_rows[rows]
+        reads = self.columns.reads
+        columns = self.columns.taken((first <= reads) & (reads < end))
         return AlignedReads(
-            self.reads.part(first, end),
-            AlignmentColumns(
-                columns.reads[rows] - first,
-                columns.flags[rows],
-                columns.records[rows],
-                columns.positions[rows],
-                columns.qualities[rows],
-                columns.cigar_offsets[low : high + 1] - begin,
-                columns.cigars[begin:stop],
-                columns.template_lengths[rows],
-                np.where(mates == NO_ROW, NO_ROW, mates - low),
-                columns.scores[rows],
-                columns.second_scores[rows],
-                columns.edit_distances[rows],
-            ),
+            self.reads.part(first, end), columns._replace(reads=columns.reads - first)
         )
+
+
+def made_columns(*values):
+    """Return columns of any numbers, in the order and with the types of `AlignmentColumns`."""
+    types = [column.dtype for column in new_columns(0, 0)]
+    return AlignmentColumns(*map(np.array, map(list, values), types))
 
 
 def made_reads(reads):
@@ -102,27 +91,17 @@ def aligned_reads(path):
     ]
     cigars = [[length << 4 | kind for kind, length in row.cigartuples or []] for row in rows]
 
-    def column(values, dtype):
-        return np.array(list(values), dtype=dtype)
-
     def tags(name):
-        return column((row.get_tag(name) if row.has_tag(name) else 0 for row in rows), np.int32)
+        return [row.get_tag(name) if row.has_tag(name) else 0 for row in rows]
 
     return AlignedReads(
         made_reads(reads),
-        AlignmentColumns(
-            column(numbers, np.int64),
-            column((row.flag for row in rows), np.uint16),
-            column((row.reference_id for row in rows), np.int32),
-            column((row.reference_start for row in rows), np.int64),
-            column((row.mapping_quality for row in rows), np.uint8),
-            offsets_of(cigars),
-            column((one for cigar in cigars for one in cigar), np.uint32),
-            column((row.template_length for row in rows), np.int32),
-            column(mates, np.int64),
-            tags("AS"),
-            tags("XS"),
-            tags("NM"),
+        made_columns(
+            *(numbers, [row.flag for row in rows], [row.reference_id for row in rows]),
+            [row.reference_start for row in rows],
+            [row.mapping_quality for row in rows],
+            *(offsets_of(cigars), chain.from_iterable(cigars)),
+            *([row.template_length for row in rows], mates, *map(tags, ("AS", "XS", "NM"))),
         ),
     )
 

@@ -8,19 +8,13 @@ OF_THE_BROWSER = "not an origin"
 """What the log names as the origin of a request that no page has made."""
 
 SWITCHES = (
-    *(
-        "--headless",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-    ),
-    *("--disable-default-apps", "--disable-extensions", "--disable-sync"),
-    "--disable-component-update",
-    *("--enable-logging=stderr", "--virtual-time-budget=10000", "--window-size=1200,900"),
     # Continuous integration runs as root in a container with a small /dev/shm.
-    *("--no-sandbox", "--disable-dev-shm-usage"),
+    *("--headless", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-default-apps"),
+    *("--disable-extensions", "--no-first-run", "--enable-logging=stderr", "--dump-dom"),
+    *("--virtual-time-budget=10000", "--window-size=1200,900"),
     # Nothing leaves this machine.
-    *("--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "--dump-dom"),
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )
 
 

@@ -2,14 +2,7 @@
 
 from typing import NamedTuple
 
-from mummergpu.sequence.seed_rule import (
-    ANYWHERE,
-    MAX_SEEDS,
-    NEAR,
-    NEAR_EDITS,
-    THINNING_BITS,
-    THINNING_FACTOR,
-)
+from mummergpu.sequence import seed_rule
 
 Match = tuple[int, int, int]
 """Where it begins in the query and in the joined reference, and its bases."""
@@ -45,11 +38,11 @@ def is_near(records, query, match):
     joined = "#" * len(query) + "#".join(records) + "#" * len(query)
     there = joined[len(query) + first : 2 * len(query) + first]
     equal = sum(one == other != "N" for one, other in zip(query, there, strict=True))
-    return len(query) - equal <= NEAR_EDITS
+    return len(query) - equal <= seed_rule.NEAR_EDITS
 
 
 def thinning_hash(position):
-    return position * THINNING_FACTOR % (1 << THINNING_BITS)
+    return position * seed_rule.THINNING_FACTOR % (1 << seed_rule.THINNING_BITS)
 
 
 def chosen(records, query, matches, window, most, any_match=False):
@@ -67,12 +60,12 @@ def chosen(records, query, matches, window, most, any_match=False):
     windows = range(0, len(query) - window + 1, window)
     all_windows = len(windows)
     with_window = list(matches) if any_match else kept(windows, window)
-    windows = windows[:MAX_SEEDS]
-    too_many = len(with_window) > most * (ANYWHERE if any_match else 1)
+    windows = windows[: seed_rule.MAX_SEEDS]
+    too_many = len(with_window) > most * (seed_rule.ANYWHERE if any_match else 1)
     if any_match and len(windows) > 0:
         parts = range(0, len(query) - window + 1, window // 2)
         near = sum(is_near(records, query, row) for row in kept(parts, window))
-        too_many = too_many or near > NEAR * most
+        too_many = too_many or near > seed_rule.NEAR * most
         count = len(windows)
         window = len(query) // count
         windows = range(0, count * window, window)
@@ -108,7 +101,7 @@ def chosen(records, query, matches, window, most, any_match=False):
 def spread(matches, begin, most, sure):
     """At most so many matches, at places of a seed that are spread evenly."""
     keys = [thinning_hash(row[1] - row[0] + begin) for row in matches]
-    bits = THINNING_BITS
+    bits = seed_rule.THINNING_BITS
     while bits > 0 and sum(key >> bits == 0 for key in keys) > most:
         bits -= 1
     kept = [row for row, key in zip(matches, keys, strict=True) if key >> bits == 0]

@@ -1,32 +1,25 @@
 """Data that are compressed in each way that input files may be."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
 import struct
 from functools import partial
 from io import BytesIO
-from typing import TYPE_CHECKING, Final
 
 from helpers.requirements import do_without
 from mummergpu.errors import InputError
 from mummergpu.input.bytes.files import CountedInput, reading
 from mummergpu.input.bytes.formats import Compression
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 def zstd_of(data):
     """Return data as a frame of zstd with a checksum; skip the test without a library for it."""
     try:
-        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+        from compression import zstd
     except ImportError:
-        return _zstandard().ZstdCompressor(write_checksum=True).compress(data)  # type: ignore[no-any-return]
-    packed = zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
-    return packed
+        return _zstandard().ZstdCompressor(write_checksum=True).compress(data)
+    return zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1})
 
 
 def _zstandard():
@@ -42,7 +35,7 @@ def skippable_frame(data=b"not text"):
     return struct.pack("<II", 0x184D2A57, len(data)) + data
 
 
-PACKERS: Final[dict[Compression, Callable[[bytes], bytes]]] = {
+PACKERS = {
     Compression.GZIP: partial(gzip.compress, mtime=0),
     Compression.BZIP2: bz2.compress,
     Compression.XZ: lzma.compress,
@@ -50,7 +43,7 @@ PACKERS: Final[dict[Compression, Callable[[bytes], bytes]]] = {
 }
 """What compresses data as one stream."""
 
-OTHERS: Final = tuple(kind for kind in Compression if kind is not Compression.GZIP)
+OTHERS = tuple(kind for kind in Compression if kind is not Compression.GZIP)
 
 
 def outcome(open_file, packed, size=1000):

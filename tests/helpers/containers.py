@@ -66,10 +66,10 @@ def write_alignments(path, mode, reference, bases, count, **options):
     )
     with pysam.AlignmentFile(
         str(path),
-        mode,  # type: ignore[arg-type]
+        mode,
         header=header,
         reference_filename=str(reference),
-        **options,  # type: ignore[arg-type]
+        **options,
     ) as file:
         for number in range(count):
             record = pysam.AlignedSegment(header)

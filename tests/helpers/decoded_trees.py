@@ -3,9 +3,7 @@
 It serves inspection and tests; the kernels read the arrays directly.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,63 +17,37 @@ from mummergpu.index.tree.layout import (
     place_in_strips,
 )
 from mummergpu.index.tree.node_fields import load_flags, load_number
-from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import jit
 from mummergpu.sequence.codes import BREAK
 
-if TYPE_CHECKING:
-    from mummergpu.runtime.arrays import BoolArray, Int32Array
-
-NO_LEAF: Final = -1
+NO_LEAF = -1
 """The leaf id of an inner node."""
 
-_SLOTS: Final = 7
-_FIELDS: Final = _SLOTS + BREAK + 2
+_SLOTS = 7
+_FIELDS = _SLOTS + BREAK + 2
 """The rows of fields: an address, the six fields of the first half, the five slots and the flags
 of the second half."""
 
 
-@frozen
-class NodeColumns:
-    """The fields of nodes that are consecutive in the tree's order.
+class NodeColumns(NamedTuple):
+    """The fields of nodes that are consecutive in the tree's order, one in each column.
 
-    All arrays have dtype int32 and shape (n_nodes,) unless stated otherwise. Positions are
-    0-based, counted from the first base of the page.
-
-    Attributes
-    ----------
-    addresses : ndarray
-        The address of each node; all other columns refer to nodes by address.
-    edge_starts, edge_ends : ndarray
-        The half-open range of the page that labels the edge from the parent.
-    string_depths : ndarray
-        The number of bases from the root to the node.
-    parents, suffix_links : ndarray
-        The addresses of these nodes; `layout.ROOT` for the root itself.
-    is_leaf : ndarray, dtype=bool
-        Whether each node is a leaf.
-    children : ndarray, shape=(5, n_nodes)
-        The addresses of the A, C, G, T and $ children; `layout.NO_NODE` for a missing child,
-        and in leaves.
-    leaf_ids : ndarray
-        The position at which the suffix of a leaf begins; `NO_LEAF` in inner nodes.
-    next_leaves : ndarray
-        The address of the next leaf of a ``$`` chain, or `layout.NO_NODE`.
-    flags : ndarray
-        The flags of the second half.
+    Nodes are named by their addresses; `layout.NO_NODE` stands for none, and `NO_LEAF` for the leaf
+    id of inner nodes. The root's parent and suffix link are itself. The five children are those of
+    A, C, G, T and $. Positions count from the first base of the page; edges are half open.
     """
 
-    addresses: Int32Array
-    edge_starts: Int32Array
-    edge_ends: Int32Array
-    string_depths: Int32Array
-    parents: Int32Array
-    suffix_links: Int32Array
-    is_leaf: BoolArray
-    children: Int32Array
-    leaf_ids: Int32Array
-    next_leaves: Int32Array
-    flags: Int32Array
+    addresses: np.ndarray
+    edge_starts: np.ndarray
+    edge_ends: np.ndarray
+    string_depths: np.ndarray
+    parents: np.ndarray
+    suffix_links: np.ndarray
+    is_leaf: np.ndarray
+    children: np.ndarray
+    leaf_ids: np.ndarray
+    next_leaves: np.ndarray
+    flags: np.ndarray
 
 
 def decode_nodes(tree, begin=0, end=None):
@@ -87,24 +59,12 @@ def decode_nodes(tree, begin=0, end=None):
     end = tree.node_count if end is None else min(end, tree.node_count)
     fields = np.empty((_FIELDS, max(end - begin, 0)), dtype=np.int32)
     layout = tree.layout
-    decode_fields(
-        tree.nodes,
-        tree.children,
-        layout.node_stride,
-        layout.tree_width_bits,
-        layout.tree_strip_bits,
-        begin,
-        fields,
-    )
+    bits = layout.tree_width_bits, layout.tree_strip_bits
+    decode_fields(tree.nodes, tree.children, layout.node_stride, *bits, begin, fields)
     is_leaf = fields[_SLOTS - 1] != 0
     slots = fields[_SLOTS : _SLOTS + BREAK + 1]
     return NodeColumns(
-        addresses=fields[0],
-        edge_starts=fields[1],
-        edge_ends=fields[2],
-        string_depths=fields[3],
-        parents=fields[4],
-        suffix_links=fields[5],
+        *fields[:6],
         is_leaf=is_leaf,
         children=np.where(is_leaf, np.int32(NO_NODE), slots),
         leaf_ids=np.where(is_leaf, slots[0], np.int32(NO_LEAF)),

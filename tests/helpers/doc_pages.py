@@ -15,17 +15,7 @@ _FENCE = re.compile(r"^ *```(\w*)$")
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code, fenced with a language.
-
-    Attributes
-    ----------
-    language : str
-        The word behind the fence.
-    line : int
-        The line of its first line, counted from 1.
-    text : str
-        Its lines.
-    """
+    """A block of code, fenced with a language; its first line, counted from 1, and its lines."""
 
     language: str
     line: int

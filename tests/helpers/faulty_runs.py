@@ -82,7 +82,7 @@ class FaultyRuns:
         return Outcome(**self._ask(task, **fault))
 
     def each_failure(self, task, error, kill=False):
-        """Do a task again and again, each time with another failure.
+        """Do a task without a failure, then again and again, each time with another one.
 
         The caller has the outputs as they are to be before a run, and sees to that after each.
         The first run is one without a failure.
@@ -143,8 +143,7 @@ def check_every_failure(runs, task, error, whole, older=(), first_look="r.fa"):
         # Python closes a file that is mapped when the memory is let go.
         unmapping = outcome.failed_call == "close" and "mmap" in outcome.calls
         if outcome.status == 0:
-            assert outcome.err == ""
-            assert contents.keys() == whole.keys()
+            assert outcome.err == "" and contents.keys() == whole.keys()
             assert all(whole[name](content) for name, content in contents.items())
             if outcome.failed_call == "close" and outcome.path.parent != runs.folder:
                 harmless_closings += 1

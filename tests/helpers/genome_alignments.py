@@ -1,22 +1,17 @@
 """Random alignments of genomes, as columns and as plain text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helpers.alignments import COMPLEMENT, bases_of
 from helpers.in_memory import named_queries, named_records
 from helpers.sequences import write_fasta
+from mummergpu.input.reference import Reference
 from mummergpu.mapping.genomes.columns import GenomeAlignments
 from mummergpu.output.genomes.genome_rows import GenomeRows
 from mummergpu.output.genomes.sink import AlignedQueries
 from mummergpu.output.records.paf import AlignmentPaf
-
-if TYPE_CHECKING:
-    from mummergpu.input.reference import Reference
 
 Operations = list[tuple[int, int]]
 MATCH, INSERTION, DELETION = 0, 1, 2
@@ -71,15 +66,10 @@ class GenomeCase:
 
         sizes = [len(row.operations) for row in self.rows]
         packed = [size << 4 | kind for row in self.rows for kind, size in row.operations]
+        places = ("query_start", "query_end", "reference_start", "reference_end")
         return GenomeAlignments(
-            column("query"),
-            column("strand").astype(np.uint8),
-            column("record"),
-            column("query_start"),
-            column("query_end"),
-            column("reference_start"),
-            column("reference_end"),
-            np.cumsum([0, *sizes]),
+            *(column("query"), column("strand").astype(np.uint8), column("record")),
+            *(*map(column, places), np.cumsum([0, *sizes])),
             np.array(packed, dtype=np.uint32),
             *(np.ascontiguousarray(counts[:, place]) for place in range(3)),
             np.arange(len(self.rows)),
@@ -125,8 +115,7 @@ class GenomeCase:
 
 def paf_lines(reference, queries, with_changes=False):
     """The lines of PAF."""
-    source = GenomeRows(reference, None, False, with_changes)
-    made = AlignmentPaf(reference, source, no_name=b"")
+    made = AlignmentPaf(reference, GenomeRows(reference, None, False, with_changes), no_name=b"")
     pieces = made.format_block(queries, queries.alignments)
     return b"".join(piece.tobytes() for piece in pieces).decode().splitlines()
 

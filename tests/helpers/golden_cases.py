@@ -6,13 +6,12 @@ kept texts anew.
 
 import tempfile
 from pathlib import Path
-from typing import Final
 
 from helpers.mummer_comparison import fasta_of, in_our_order, mummer_text, record_names
 
-FOLDER: Final = Path(__file__).resolve().parent.parent / "golden"
+FOLDER = Path(__file__).resolve().parent.parent / "golden"
 
-CASES: Final = {
+CASES = {
     "all_of_one_record": "one.fa queries.fa -maxmatch -b -l 12",
     "all_of_several_records": "several.fa queries.fa -maxmatch -b -l 20",
     "forward_coordinates": "several.fa queries.fa -maxmatch -b -c -L -l 25",

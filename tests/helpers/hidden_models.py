@@ -9,9 +9,6 @@ from mummergpu.hmm.language.lanes import SymbolBlock, offsets_of_counts
 from mummergpu.hmm.language.parser import parse_program
 from mummergpu.hmm.language.program import Model, State, Transition
 
-Path = list[tuple[str, bool]]
-"""The states that a path visits after the start, and whether each emits at the visit."""
-
 
 def random_model(seed, loops=False, symbols=3, with_end=True):
     """A model of few states: silent ones, transitions that emit, zeros; silent loops if asked."""
@@ -38,15 +35,8 @@ def random_model(seed, loops=False, symbols=3, with_end=True):
     steps += [Transition("s", "a", 0.5), Transition("a", "b", 0.3), Transition("b", "a", 0.2)]
     if with_end:
         steps.append(Transition("a", "e", 0.1))
-    return Model(
-        f"m{seed}",
-        tuple("ABCDEFGH"[:symbols]),
-        tuple(states),
-        "s",
-        "e" if with_end else None,
-        emissions,
-        tuple(steps),
-    )
+    alphabet, ends = tuple("ABCDEFGH"[:symbols]), ("s", "e" if with_end else None)
+    return Model(f"m{seed}", alphabet, tuple(states), *ends, emissions, tuple(steps))
 
 
 def _some(choice, count):
@@ -189,8 +179,7 @@ hmm profile {
 def profile(length):
     """A profile whose deletions are worth keeping as silent states."""
     text = PROFILE.replace("LENGTH", str(length)).replace("BEFORE", str(length - 1))
-    parts = text.replace("FIRST", "2")
-    return parse_program(parts).models["profile"]
+    return parse_program(text.replace("FIRST", "2")).models["profile"]
 
 
 LOCAL = """

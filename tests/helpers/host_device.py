@@ -236,24 +236,24 @@ class HostDevice:
 
     @property
     def used(self):
-        shared = sum(size for _, size in self.shared)
-        return shared + sum(buffer.size for buffer in self.buffers)
+        return sum(size for _, size in self.shared) + sum(buffer.size for buffer in self.buffers)
 
     def memory(self):
         return self.memory_bytes - self.used, self.memory_bytes
 
-    def allocate(self, size):
+    def _make_room(self, size):
         if self.used + size > self.memory_bytes:
             self.refusals += 1
             raise DeviceMemoryError(f"{size} bytes")
+
+    def allocate(self, size):
+        self._make_room(size)
         buffer = HostBuffer(self, size)
         self.buffers.append(buffer)
         return buffer
 
     def allocate_exported(self, size):
-        if self.used + size > self.memory_bytes:
-            self.refusals += 1
-            raise DeviceMemoryError(f"{size} bytes")
+        self._make_room(size)
         memory = HostExportedMemory(self, size)
         self.shared.append((memory.address, size))
         return memory

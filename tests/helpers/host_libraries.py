@@ -38,25 +38,9 @@ def _digest(compiler, options, sources):
 
 
 def library_of(folder, name, main, include, options):
-    """Return a library, compiled unless the folder has it.
+    """Return a library, compiled unless the folder, which others may use at the same time, has it.
 
-    Parameters
-    ----------
-    folder : Path
-        Where libraries are kept. Others may use it at the same time.
-    name : str
-        What the library's name begins with.
-    main : Path
-        The source.
-    include : sequence of Path
-        The folders that its headers are in, of which every file counts.
-    options : sequence of str
-        The compiler's options, without paths.
-
-    Raises
-    ------
-    AssertionError
-        If it does not compile; with what the compiler says.
+    Its name begins with `name`; every file in the folders `include` counts, and so do the options.
     """
     files = [file for each in include for file in sorted(each.rglob("*")) if is_source(file)]
     compiler = host_compiler()

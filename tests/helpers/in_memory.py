@@ -7,9 +7,6 @@ from mummergpu.input.reference import Reference
 from mummergpu.sequence.codes import encode, with_margins
 from mummergpu.sequence.mems import MemColumns
 
-Row = tuple[int, int, int]
-"""The start in a query, the start in the joined reference, and the length."""
-
 
 def offsets_of(items):
     """Where each item begins if all are joined, and their whole size."""

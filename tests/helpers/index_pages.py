@@ -22,7 +22,7 @@ def build_kmer_pages(reference, pages, sampling, with_bases_beside=False):
 
 def load_pages(file, page_is_ready=lambda: None):
     """All pages of an index file."""
-    index: KmerIndex | TreeIndex
+
     header = file.header
     budget = MemoryBudget(1 << 40)
     if header.search == "kmer":

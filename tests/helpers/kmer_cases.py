@@ -62,8 +62,7 @@ def far_case(seed):
 
 def dense_case(seed):
     """One letter, or nearly one: lists far longer than a thread works on."""
-    random = np.random.default_rng(seed)
-    record = "A" * 130 + made_bases(random, 8, "AC") + "A" * 90
+    record = "A" * 130 + made_bases(np.random.default_rng(seed), 8, "AC") + "A" * 90
     queries = ("A" * 60, "A" * 3 + "C" + "A" * 50, record[100:170], "CAC", "AA")
     page_size = (ONE_PAGE, 100)[seed % 2]
     return SearchCase(f"dense {seed}", (record,), queries, (2, 5, 33, 50)[seed % 4], page_size)

@@ -43,7 +43,7 @@ def each(names, values):
 
         others = [each for name, each in signature.parameters.items() if name not in parameters]
         assert len(others) + len(parameters) == len(signature.parameters)
-        loop.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+        loop.__signature__ = signature.replace(parameters=others)
         return loop
 
     return decorate

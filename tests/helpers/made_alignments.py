@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.alignments import COMPLEMENT, AlignedReads, bases_of, made_reads
-from helpers.in_memory import named_records
-from mummergpu.mapping.alignments.columns import NO_RECORD, NO_ROW, AlignmentColumns, SamFlag
+from helpers.alignments import COMPLEMENT, AlignedReads, bases_of, made_columns, made_reads
+from helpers.in_memory import named_records, offsets_of
+from mummergpu.mapping.alignments.columns import NO_RECORD, NO_ROW, SamFlag
 from mummergpu.sequence.codes import decode
 
 Operations = list[tuple[int, str]]
@@ -22,7 +22,7 @@ class Row:
     record: int = NO_RECORD
     position: int = -1
     quality: int = 0
-    cigar: Operations = ()  # type: ignore[assignment]
+    cigar: Operations = ()
     template: int = 0
     mate: int = NO_ROW
     score: int = 0
@@ -151,23 +151,11 @@ def _join(made, rows, primaries):
 
 
 def _columns(rows):
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row.cigar) for row in rows], out=offsets[1:])
+    fields = ("read", "flag", "record", "position", "quality")
+    fields = [*fields, "template", "mate", "score", "second", "distance"]
+    values = [[getattr(row, name) for row in rows] for name in fields]
     cigars = [size << 4 | LETTERS.index(kind) for row in rows for size, kind in row.cigar]
-    return AlignmentColumns(
-        np.array([row.read for row in rows], dtype=np.int64),
-        np.array([row.flag for row in rows], dtype=np.uint16),
-        np.array([row.record for row in rows], dtype=np.int32),
-        np.array([row.position for row in rows], dtype=np.int64),
-        np.array([row.quality for row in rows], dtype=np.uint8),
-        offsets,
-        np.array(cigars, dtype=np.uint32),
-        np.array([row.template for row in rows], dtype=np.int32),
-        np.array([row.mate for row in rows], dtype=np.int64),
-        np.array([row.score for row in rows], dtype=np.int32),
-        np.array([row.second for row in rows], dtype=np.int32),
-        np.array([row.distance for row in rows], dtype=np.int32),
-    )
+    return made_columns(*values[:5], offsets_of(row.cigar for row in rows), cigars, *values[5:])
 
 
 def plain_lines(case, reference, group):

@@ -3,30 +3,29 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-
-Row = tuple[int, int, int, int, int, bool]
-"""The query, the record, the start in each, the length, and whether it is on the reverse strand."""
 
 
 @dataclass(frozen=True)
 class MadeMatches:
     """What `mummergpu.plot.Matches` asks for."""
 
-    query: npt.NDArray[np.uint32]
-    reference: npt.NDArray[np.uint32]
-    query_start: npt.NDArray[np.int64]
-    reference_start: npt.NDArray[np.int64]
-    length: npt.NDArray[np.int64]
-    reverse: npt.NDArray[np.bool_]
+    query: np.ndarray
+    reference: np.ndarray
+    query_start: np.ndarray
+    reference_start: np.ndarray
+    length: np.ndarray
+    reverse: np.ndarray
     query_names: list[str]
     reference_names: list[str]
-    query_lengths: npt.NDArray[np.int64]
-    reference_lengths: npt.NDArray[np.int64]
+    query_lengths: np.ndarray
+    reference_lengths: np.ndarray
 
 
 def made_matches(rows, query_lengths, reference_lengths):
-    """Make matches between records that are called q0, q1, ... and r0, r1, ..."""
+    """Make matches between records that are called q0, q1, ... and r0, r1, ...
+
+    A row is the query, the record, the start in each, the length, and whether it is reverse.
+    """
     columns = list(zip(*rows, strict=True)) or [[] for _ in range(6)]
     kinds = (np.uint32, np.uint32, np.int64, np.int64, np.int64, np.bool_)
     return MadeMatches(

@@ -9,6 +9,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from helpers.options import match_options
+from helpers.sequences import write_numbered
 from mummergpu.index import kmer_index, kmer_order, minimizer_index
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.policy import Policy
@@ -50,19 +51,13 @@ class Setting:
     task_bases: int = unique.TASK_BASES
 
 
-def write_fasta(path, letter, sequences):
-    lines = [f">{letter}{number}\n{sequence}\n" for number, sequence in enumerate(sequences)]
-    path.write_text("".join(lines))
-    return str(path)
-
-
 def found_text(folder, records, reads, minimum_length, setting, **told):
     """Return what the main job writes."""
     told["strands"] = STRANDS[told.get("strands", "forward")]
     told["uniqueness"] = Uniqueness(told.get("uniqueness", "maxmatch"))
     options = match_options(
-        write_fasta(folder / "reference.fa", "r", records),
-        (write_fasta(folder / "queries.fa", "q", reads),),
+        str(write_numbered(folder / "reference.fa", "r", records)),
+        (str(write_numbered(folder / "queries.fa", "q", reads)),),
         str(folder / "found.txt"),
         minimum_length=minimum_length,
         threads=setting.threads,
@@ -86,15 +81,12 @@ def found_text(folder, records, reads, minimum_length, setting, **told):
     step = min(setting.reference_step, minimum_length - kmer_length + 1)
     is_picked = setting.is_picked and kmer_length + step - 1 <= MAX_BASES
     sampling = KmerSampling(kmer_length, step, is_picked)
+    lengths = (1 << 20,) if setting.kmer_length else setting.minimizer_lengths
     with (
         patch.object(sampled if setting.search == "kmer" else trees, "SIZES", sizes),
         patch.object(kmer_order, "MAX_UNSORTED_OCCURRENCES", setting.longest_ascending),
-        patch.object(
-            minimizer_index,
-            "KMER_LENGTHS",
-            # Where it is said which k-mers a table lists, there is such a table.
-            (1 << 20,) if setting.kmer_length else setting.minimizer_lengths,
-        ),
+        # Where it is said which k-mers a table lists, there is such a table.
+        patch.object(minimizer_index, "KMER_LENGTHS", lengths),
         patch.object(minimizer_index, "MIN_WINDOW", 1),
         patch.object(minimizer_index, "kmer_seconds", lambda job: inf),
         patch.object(unique, "TASK_BASES", setting.task_bases),

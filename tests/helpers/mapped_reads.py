@@ -1,40 +1,25 @@
 """Reads beside references in memory, and what mapping begins with, found by definition."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helpers.in_memory import columns_of, letters_of, offsets_of
+from helpers.alignments import made_reads
+from helpers.in_memory import columns_of
 from helpers.oracle import maximal_matches
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.mapping.candidates.candidates import (
-    NUMBERS,
-    RESCUE_ROWS,
-    Candidates,
-    Qualities,
-    Reads,
-    Scoring,
-    SeedFreeFlank,
-    Target,
-    credits_of_qualities,
-    no_candidates,
-)
+from mummergpu.input.reference import Reference
+from mummergpu.mapping.candidates import candidates
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.refinement import new_tops
 from mummergpu.mapping.seeding.candidate_search import SearchRoom, Seeds, find_candidates
 from mummergpu.mapping.seeding.windows import matches_of_windows
-from mummergpu.sequence.codes import BREAK, encode, padded_reverse_complements, with_margins
+from mummergpu.sequence.codes import BREAK, padded_reverse_complements
 from mummergpu.sequence.strand import Strand
 from mummergpu.viterbi.recurrence.model import Costs
-
-if TYPE_CHECKING:
-    from mummergpu.input.reference import Reference
 
 
 def random_bases(random, count, letters=b"ACGT"):
@@ -44,15 +29,19 @@ def random_bases(random, count, letters=b"ACGT"):
 def block_of(reads, paired=False, first=0):
     """Reads whose names count from `first` on; mates have one name."""
     step = 2 if paired else 1
-    names = [b"read%d" % ((first + number) // step) for number in range(len(reads))]
-    return ReadBlock(
-        0,
-        with_margins(encode(b"".join(reads))),
-        offsets_of(reads),
-        letters_of(names),
-        offsets_of(names),
-        base_qualities=np.full(sum(map(len, reads)), 30, dtype=np.uint8),
-        paired=paired,
+    names = (b"read%d" % ((first + number) // step) for number in range(len(reads)))
+    named = ((name, bases, b"\x1e" * len(bases)) for name, bases in zip(names, reads, strict=True))
+    return replace(made_reads(named), paired=paired)
+
+
+def empty_table(reads, rows):
+    """A table without candidates, with room for some rows."""
+    return candidates.Candidates(
+        np.zeros(reads + 1, dtype=np.int64),
+        np.zeros(reads, dtype=np.int64),
+        np.zeros(rows, dtype=np.int64),
+        np.zeros((rows, candidates.NUMBERS), dtype=np.int32),
+        np.zeros(reads, dtype=np.uint8),
     )
 
 
@@ -70,13 +59,13 @@ class Mapped:
     def reads(self):
         block = self.block
         reverse = padded_reverse_complements(block.padded_codes, block.offsets)
-        return Reads(block.offsets, block.padded_codes, reverse)
+        return candidates.Reads(block.offsets, block.padded_codes, reverse)
 
     @cached_property
     def target(self):
         reference = self.reference
         ends = reference.record_starts + reference.record_lengths
-        return Target(reference.padded_codes, reference.record_starts, ends)
+        return candidates.Target(reference.padded_codes, reference.record_starts, ends)
 
     def read(self, number, strand):
         """The codes of a read on a strand."""
@@ -98,41 +87,28 @@ class Mapped:
 
     @property
     def scoring(self):
-        qualities = Qualities(self.block.base_qualities, credits_of_qualities(self.costs))
-        return Scoring(self.reads, self.target, self.costs, qualities)
+        credits = candidates.credits_of_qualities(self.costs)
+        qualities = candidates.Qualities(self.block.base_qualities, credits)
+        return candidates.Scoring(self.reads, self.target, self.costs, qualities)
 
     def pairing(self, sizes):
         """As for the mapper, but there is room for candidates of rescue beside single reads too."""
-        paired = self.block.paired
-        return sizes.pairing(paired)._replace(rescue_rows=RESCUE_ROWS)
+        return sizes.pairing(self.block.paired)._replace(rescue_rows=candidates.RESCUE_ROWS)
 
     def candidates(self):
         """What `find_candidates` makes of the matches."""
-        matches = []
-        for strand in Strand:
-            mems = self.mems[strand]
-            if self.by_windows:
-                mems = matches_of_windows(mems, self.least)
-            matches.append(mems)
+        matches = [self.mems[strand] for strand in Strand]
+        if self.by_windows:
+            matches = [matches_of_windows(mems, self.least) for mems in matches]
         reads = self.block.query_count
         most = sum(found.lengths.size for found in matches)
-        rows = most + RESCUE_ROWS * reads
-        table = Candidates(
-            np.zeros(reads + 1, dtype=np.int64),
-            np.zeros(reads, dtype=np.int64),
-            np.zeros(rows, dtype=np.int64),
-            np.zeros((rows, NUMBERS), dtype=np.int32),
-            np.zeros(reads, dtype=np.uint8),
-        )
+        table = empty_table(reads, most + candidates.RESCUE_ROWS * reads)
         beside = (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0)
         find_candidates(
-            Seeds(matches[0], matches[1], no_candidates(reads)),
-            self.scoring,
-            SeedFreeFlank(*beside),
+            *(Seeds(*matches, candidates.no_candidates(reads)), self.scoring),
+            candidates.SeedFreeFlank(*beside),
             self.pairing(PairSizes.of_sizes(None, 0))._replace(mates=1),
-            Limits(self.least, 0, 0),
-            False,
-            SearchRoom(new_sort_room(most + 1), new_tops()),
+            *(Limits(self.least, 0, 0), False, SearchRoom(new_sort_room(most + 1), new_tops())),
             table,
         )
         return table
@@ -144,9 +120,6 @@ class Mapped:
         codes = self.reference.codes.tolist()
         left = list(read[:begin])[::-1], codes[first : diagonal + begin][::-1]
         return left, (list(read[end:]), codes[diagonal + end : behind])
-
-
-Flank = tuple[list[int], list[int]]
 
 
 def ungapped_score(flank, costs):

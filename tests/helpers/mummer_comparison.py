@@ -116,7 +116,7 @@ def written(folder, words):
 
 
 def in_our_order(text, names, flipped=False):
-    """Sort the rows under each header of MUMmer's text as this program orders them.
+    """Sort the rows under each header of MUMmer's text: by start, then record, then position.
 
     They are sorted by start in the query's strand, then record, whose names are in order and
     each there once, then position; `flipped` is for the option ``-c``.

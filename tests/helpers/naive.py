@@ -2,10 +2,6 @@
 
 from mummergpu.sequence.codes import decode
 
-Pairs = list[tuple[bytes, bytes]]
-"""Names and sequences, the latter in the letters ``ACGTN``."""
-
-
 _LETTERS = bytes.maketrans(b"ACGTUacgtu", b"ACGTTACGTT")
 _LETTERS = bytes(_LETTERS[byte] if byte in b"ACGTUacgtu" else ord("N") for byte in range(256))
 
@@ -14,8 +10,7 @@ def pairs_of(blocks):
     """Return the names and sequences of blocks."""
     pairs = []
     for block in blocks:
-        assert block.codes.size == block.offsets[-1]
-        assert block.names.size == block.name_offsets[-1]
+        assert block.codes.size == block.offsets[-1] and block.names.size == block.name_offsets[-1]
         for i in range(block.offsets.size - 1):
             name = block.names[block.name_offsets[i] : block.name_offsets[i + 1]].tobytes()
             pairs.append((name, decode(block.codes[block.offsets[i] : block.offsets[i + 1]])))
@@ -73,8 +68,7 @@ def parse_fastq_qualities(text):
         while len(quality) < len(sequence):
             quality += next(lines)
         assert len(quality) == len(sequence)
-        numbers = bytes(byte - 33 for byte in quality)
-        reads.append((_cut(line[1:]), fold(sequence), numbers))
+        reads.append((_cut(line[1:]), fold(sequence), bytes(byte - 33 for byte in quality)))
     return reads
 
 

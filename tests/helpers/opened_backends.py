@@ -1,40 +1,31 @@
 """Backends that tests have opened on the host's device, and cases that go wrong on it."""
 
-from __future__ import annotations
-
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
 from helpers.host_device import everything_given_back
 from helpers.kmer_cases import tables_of
 from helpers.search_cases import ANY, SearchCase, find_on, made_bases, made_queries, rows_of
+from helpers.watched_device import WatchedDevice
 from mummergpu.index.kmer_sampling import KmerSampling
 from mummergpu.index.tree.layout import Layout
+from mummergpu.index.tree.policy import Policy
 from mummergpu.matching.backends.cuda_streams import CudaStreamsBackend
-from mummergpu.matching.kmer.cuda import KmerCudaBackend
-from mummergpu.matching.tree.cuda import TreeCudaBackend
+from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.strand import Strand
 
-if TYPE_CHECKING:
-    from helpers.watched_device import WatchedDevice
-    from mummergpu.index.tree.policy import Policy
-    from mummergpu.runtime.stats import Stats
-
 FORWARD = Strand.FORWARD
-
-BackendType = TypeVar("BackendType", bound=CudaStreamsBackend[Any, Any])
 
 
 def _genome():
     random = np.random.default_rng(8)
     repeat = made_bases(random, 40, "ACGT")
     records = tuple(made_bases(random, 90, "ACGT", 0.02) + repeat for _ in range(4))
-    queries = made_queries(random, "N".join(records), 13, 70)
-    return SearchCase("genome", records, queries, 6, 130)
+    return SearchCase("genome", records, made_queries(random, "N".join(records), 13, 70), 6, 130)
 
 
 GENOME = _genome()
@@ -45,10 +36,10 @@ REPEATS = SearchCase("repeats", ("A" * 300,), tuple("A" * 100 for _ in range(16)
 
 
 @dataclass
-class OpenedBackend(Generic[BackendType]):
+class OpenedBackend:
     """A backend, its device, and what it said."""
 
-    backend: BackendType
+    backend: CudaStreamsBackend
     device: WatchedDevice
     stats: Stats
     notices: list[str]
@@ -60,15 +51,33 @@ class OpenedBackend(Generic[BackendType]):
         columns = find_on(self.backend, block, strand, max_rows)
         return None if columns is None else rows_of(columns)
 
+    def release(self):
+        """Let all searchers give their memory back."""
+        for searcher in self.backend._searchers:
+            searcher.release()
+
+    def refusals(self, work):
+        """Do some work; then yield the number of each request for memory, which is refused now."""
+        with refused(self.device, lambda number, size: False):
+            work()
+            requests = self.device.requests
+        before = self.device.refusals
+        self.release()
+        for wanted in range(1, requests + 1):
+            with refused(self.device, lambda number, size, wanted=wanted: number == wanted):
+                yield wanted
+            assert self.device.refusals == before + wanted
+            self.release()
+
     @property
     def halved(self):
         """The numbers of queries that are said not to have fit."""
         pattern = rf"([\d,]+) queries do not fit the device: \d+ {self.too_many}.*; halving"
-        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]  # type: ignore[index]
+        return [int(re.fullmatch(pattern, line)[1]) for line in self.notices[1:]]
 
 
 @dataclass
-class OpenedTrees(OpenedBackend[TreeCudaBackend]):
+class OpenedTrees(OpenedBackend):
     """A backend that searches trees of one policy."""
 
     policy: Policy
@@ -77,7 +86,7 @@ class OpenedTrees(OpenedBackend[TreeCudaBackend]):
         self.backend.load_pages(case.pages(Layout.of(self.policy, wide)), case.minimum_length)
 
 
-class OpenedTables(OpenedBackend[KmerCudaBackend]):
+class OpenedTables(OpenedBackend):
     """A backend that searches tables."""
 
     too_many = "(bytes|bases)"

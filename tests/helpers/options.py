@@ -8,7 +8,7 @@ from mummergpu.output.options import TextStyle
 from mummergpu.output.targets import OutputTarget
 from mummergpu.pipeline.options import BuildOptions, MatchOptions
 
-KINDS: dict[str, type[KmerOptions | TreeOptions]] = {"kmer": KmerOptions, "tree": TreeOptions}
+KINDS = {"kmer": KmerOptions, "tree": TreeOptions}
 OF_TREES_ALONE = ("address_bits", "policy")
 DEVICE_NAMES = {"device": "number", "gpu_memory": "memory", "device_library": "library"}
 """Options of a device that need another name among all others."""
@@ -38,21 +38,12 @@ def device_options(told):
 
 def match_options(reference, queries, output="-", **told):
     """What the main job is told, by the fields of all its options; trees unless told otherwise."""
-    style = TextStyle(**take(told, TextStyle))
-    device = device_options(told)
+    parts = {"style": TextStyle(**take(told, TextStyle)), "device": device_options(told)}
     length = {name: told[name] for name in ("minimum_length",) if name in told}
-    search = SearchOptions(**length, **take(told, SearchOptions, "minimum_length"))
-    files = take(told, MatchOptions, "search")
-    return MatchOptions(
-        reference,
-        queries,
-        (OutputTarget(output),),
-        index=index_options(**told),
-        search=search,
-        device=device,
-        style=style,
-        **files,
-    )
+    parts["search"] = SearchOptions(**length, **take(told, SearchOptions, "minimum_length"))
+    parts |= take(told, MatchOptions, "search")
+    parts["index"] = index_options(**told)
+    return MatchOptions(reference, queries, (OutputTarget(output),), **parts)
 
 
 def build_options(reference, output, threads=1, **told):

@@ -3,13 +3,10 @@
 import numpy as np
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
-Row = tuple[int, int, int, int]
-"""Record, 0-based start in the record, 0-based start in the query, length."""
 
 
 def normalised(sequence):
-    letters = sequence.upper().replace("U", "T")
-    return "".join(base if base in "ACGT" else "N" for base in letters)
+    return "".join(base if base in "ACGT" else "N" for base in sequence.upper().replace("U", "T"))
 
 
 def reverse_complement(sequence):

@@ -14,10 +14,6 @@ from helpers.trees import layout_id
 from mummergpu.index.tree.layout import Layout
 from mummergpu.index.tree.policy import Policy
 
-Row = tuple[int, ...]
-Pair = tuple[int, int, int, int]
-"""A factor and its value, and a later factor and its value."""
-
 
 def pairs_in(row):
     """Return the pairs of values that a row holds."""
@@ -36,14 +32,9 @@ def all_pairs(levels):
 def pairwise_rows(levels):
     """Return rows that hold all pairs together: each time the one with the most new pairs.
 
-    A row that later ones have made superfluous is left out in the end.
-
-    Parameters
-    ----------
-    levels : sequence of int
-        How many values each factor has; all of their products are gone through.
+    A factor has as many values as its level. A row that later ones made superfluous is left out.
     """
-    left, rows = all_pairs(levels), list[Row]()
+    left, rows = all_pairs(levels), []
     every = [(row, pairs_in(row)) for row in product(*map(range, levels))]
     while left:
         row, pairs = max(every, key=lambda choice: len(choice[1] & left))

@@ -1,8 +1,7 @@
 """Files of reads for the parsers that threads run: their text, and what is read from them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,9 +10,6 @@ from mummergpu.errors import InputError
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.reader import query_reader
 from mummergpu.input.bytes.file_part import plain_part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PIECE = 60
 BLOCK = 16

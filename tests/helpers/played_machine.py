@@ -4,25 +4,20 @@ What is played: the driver and the libraries that are looked for, the device, an
 of the kernels.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from helpers.oracle import reverse_complement
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, write_numbered
 from helpers.watched_device import WatchedDevice
 from mummergpu.cuda.driver import DeviceFacts, DriverFacts
 from mummergpu.cuda.requirements import CompilerFacts, CudaFacts
 from mummergpu.matching import open_cuda as opening
 from mummergpu.runtime.optional_imports import Library
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 GIB = 1 << 30
 H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
@@ -58,6 +53,14 @@ class Machine:
     def looks(self, facts):
         self.patch.setattr(opening, "driver_facts", lambda: facts.driver)
         self.patch.setattr(opening, "cuda_facts", lambda measure_memory, library: facts)
+
+    def at_launch(self, act):
+        """Let something happen before each launch, which is given the device and the kernel."""
+
+        def prepare(device):
+            device.before_launch = lambda kernel: act(device, kernel)
+
+        self.prepare = prepare
 
     def opener(self, library):
         """Return what opens a device, and note the library that it is opened through."""
@@ -101,13 +104,9 @@ def write_files(folder):
     for place in range(0, len(long), 211):
         long[place] = made.choice("ACGTN")
     other = reverse_complement("".join(long[100:]) + repeat)
-    write_fasta(folder / "r.fa", "r", records)
-    write_fasta(folder / "one.fa", "single", [joined])
-    write_fasta(folder / "q.fa", "q", reads)
-    write_fasta(folder / "long.fa", "g", [reads[0], "".join(long), reads[1], other])
+    write_numbered(folder / "r.fa", "r", records)
+    write_numbered(folder / "one.fa", "single", [joined])
+    write_numbered(folder / "q.fa", "q", reads)
+    write_numbered(folder / "long.fa", "g", [reads[0], "".join(long), reads[1], other])
     middle = "".join(long[700:2300])
-    write_fasta(folder / "middle.fa", "m", [reads[0], middle, reverse_complement(middle)])
-
-
-def write_fasta(path, name, records):
-    path.write_text("".join(f">{name}{n}\n{text}\n" for n, text in enumerate(records)))
+    write_numbered(folder / "middle.fa", "m", [reads[0], middle, reverse_complement(middle)])

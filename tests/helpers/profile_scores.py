@@ -35,8 +35,7 @@ def numbers_of_the_processor(one, block):
     registers = striped.scores.shape[0] * striped.registers
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)
     _fill_passes(block, striped.costs, row, registers, striped.bias, steps, left)
-    words = one.viterbi_words(block, np.arange(sizes.size), lengths)
-    return [cells, left, words]
+    return [cells, left, one.viterbi_words(block, np.arange(sizes.size), lengths)]
 
 
 def numbers_of_the_device(found, block):

@@ -15,8 +15,6 @@ COPIES = 14
 PAIRS = 60
 SECONDARY, REVERSE = 256, 16
 
-Row = list[str]
-
 
 def write_repeats(made):
     """Write a genome with copies of a repeat that differ more and more, and pairs of its reads.

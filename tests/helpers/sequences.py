@@ -21,6 +21,11 @@ def write_fasta(path, records):
     return Path(path)
 
 
+def write_numbered(path, name, sequences):
+    """Write sequences whose names are one word and their numbers."""
+    return write_fasta(path, ((f"{name}{n}", bases) for n, bases in enumerate(sequences)))
+
+
 def write_fastq(path, reads, quality="I"):
     """Write named reads whose bases all have the same quality."""
     lines = (f"@{name}\n{bases}\n+\n{quality * len(bases)}\n" for name, bases in reads)

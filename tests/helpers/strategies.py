@@ -13,8 +13,7 @@ def words(most, letters="ACGT"):
 
 @st.composite
 def tandem_repeats(draw, most):
-    unit = draw(words(5))
-    return (unit * most)[: draw(st.integers(1, most))]
+    return (draw(words(5)) * most)[: draw(st.integers(1, most))]
 
 
 @st.composite
@@ -56,8 +55,7 @@ def sequences(draw, most=60, count=4):
     pool = draw(st.lists(pieces(max(1, most // count)), max_size=count))
     if not pool:
         return ""
-    chosen = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=count))
-    return "".join(chosen)[:most]
+    return "".join(draw(st.lists(st.sampled_from(pool), min_size=1, max_size=count)))[:most]
 
 
 tiny_records = st.lists(st.text("ACGN", max_size=3), min_size=5, max_size=20)
@@ -108,5 +106,4 @@ def queries(draw, records, most=60):
         reverse_complement(query) if turn else query
         for query, turn in zip(made, turned, strict=True)
     ]
-    again = draw(st.lists(st.sampled_from(made), max_size=20))
-    return made + again
+    return made + draw(st.lists(st.sampled_from(made), max_size=20))

@@ -40,16 +40,15 @@ def data_of(case, parts=1, strands=(Strand.FORWARD,)):
     size = -(-len(case.queries) // parts)
     pieces = [case.queries[begin : begin + size] for begin in range(0, len(case.queries), size)]
     blocks = tuple(map(block_of, pieces))
-    reference = reference_of(case.records)
-    return DataSet(case.name, reference, blocks, case.minimum_length, strands)
+    return DataSet(case.name, reference_of(case.records), blocks, case.minimum_length, strands)
 
 
 def options_of(policies, case, **more):
     """Options of a short sweep on the pages of a case."""
     codes = tuple(policies.split() if isinstance(policies, str) else policies)
-    trees = TreeOptions(page_size=case.page_size, address_bits=more.pop("bits", 24))  # type: ignore[arg-type]
+    trees = TreeOptions(page_size=case.page_size, address_bits=more.pop("bits", 24))
     given = {"runs": 2, "control_runs": 2, "threads": 2, **more}
-    return SweepOptions(codes, trees=trees, **given)  # type: ignore[arg-type]
+    return SweepOptions(codes, trees=trees, **given)
 
 
 def sweep_into(folder, data, options, searcher=None, progress=None):
@@ -64,8 +63,7 @@ def sweep_into(folder, data, options, searcher=None, progress=None):
 
 def planned_in(folder):
     """How often each run stands in a folder of a sweep."""
-    lines = (folder / RUNS_FILE).read_text().splitlines()
-    values = [json.loads(line) for line in lines]
+    values = [json.loads(line) for line in (folder / RUNS_FILE).read_text().splitlines()]
     assert [value["position"] for value in values] == list(range(len(values)))
     return Counter(PlannedRun(value["policy"], value["kind"], value["repeat"]) for value in values)
 
@@ -89,7 +87,7 @@ def some_run(policy="none", kind="run", repeat=0, **more):
         "digest": "0badcafe",
         **more,
     }
-    return SweepRun(policy=policy, kind=kind, repeat=repeat, **given)  # type: ignore[arg-type]
+    return SweepRun(policy=policy, kind=kind, repeat=repeat, **given)
 
 
 def some_setup(**more):
@@ -110,4 +108,4 @@ def some_setup(**more):
         "machine": machine,
         **more,
     }
-    return SweepSetup(**given)  # type: ignore[arg-type]
+    return SweepSetup(**given)

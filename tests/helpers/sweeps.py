@@ -8,20 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from mummergpu.studies.records import (
-    RUNS_FILE,
-    SETUP_FILE,
-    KernelRecord,
-    Sweep,
-    SweepInput,
-    SweepMachine,
-    SweepRun,
-    SweepSetup,
-    read_study,
-    run_text,
-    setup_and_subject,
-    setup_text,
-)
+from mummergpu.studies import records
 
 LETTERS = "QRTmrtn"
 ALL_CODES = tuple(
@@ -29,7 +16,7 @@ ALL_CODES = tuple(
 )
 CPU_CODES = tuple(code for code in ALL_CODES if not set(code) & set("QRT"))
 
-INPUT = SweepInput(
+INPUT = records.SweepInput(
     name="LMONO",
     reference_digest="1" * 16,
     query_digest="2" * 16,
@@ -45,7 +32,7 @@ INPUT = SweepInput(
     address_bits=24,
 )
 
-GPU = SweepMachine(
+GPU = records.SweepMachine(
     backend="cuda",
     device="NVIDIA H200",
     architecture="sm_90",
@@ -80,23 +67,15 @@ def product_of(base, effects, code):
 
 def make_setup(codes, machine=PROCESSOR, runs=1, control_runs=0, profile=False, **changes):
     """Return a setup; further words change its input, such as ``name``."""
-    searched = replace(INPUT, **changes)  # type: ignore[arg-type]
-    return SweepSetup(
-        "mummergpu 0.1.0",
-        "2026-01-31",
-        tuple(codes),
-        runs,
-        control_runs,
-        1,
-        profile,
-        machine,
-        searched,
-    )
+    searched = replace(INPUT, **changes)
+    counts = runs, control_runs, 1, profile
+    made = "mummergpu 0.1.0", "2026-01-31", tuple(codes)
+    return records.SweepSetup(*made, *counts, machine, searched)
 
 
 def make_run(position, code, seconds, kind="run", repeat=0, kernels=None):
     bytes_moved = {"trees": 150_000_000, "to_device": 12_000_000, "from_device": 9_000_000}
-    return SweepRun(
+    return records.SweepRun(
         position, code, kind, repeat, dict(seconds), dict(kernels or {}), bytes_moved, "d", 77, 99
     )
 
@@ -104,7 +83,7 @@ def make_run(position, code, seconds, kind="run", repeat=0, kernels=None):
 def plain_sweep(codes, times):
     """Return a sweep with one run of each code."""
     runs = tuple(make_run(position, code, times(code)) for position, code in enumerate(codes))
-    return Sweep(Path("nowhere"), make_setup(codes), runs)
+    return records.Sweep(Path("nowhere"), make_setup(codes), runs)
 
 
 def gpu_stages(code, noise):
@@ -131,7 +110,7 @@ def gpu_kernels(code, seconds, profile):
     kernels = {}
     for name, count in registers.items():
         count += 4 * ("t" in code) + 2 * ("T" in code) - 3 * ("m" in code)
-        kernels[name] = KernelRecord(
+        kernels[name] = records.KernelRecord(
             milliseconds=1000 * shares[name] * seconds[stages.get(name, "print")],
             launches=1,
             node_visits=visits.get(name) if profile else None,
@@ -184,8 +163,8 @@ def cpu_sweep_runs(codes, runs, controls):
 def write_sweep(folder, setup, runs):
     """Write the two files of a sweep; return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / SETUP_FILE).write_text(setup_text(setup))
-    (folder / RUNS_FILE).write_text("".join(map(run_text, runs)))
+    (folder / records.SETUP_FILE).write_text(records.setup_text(setup))
+    (folder / records.RUNS_FILE).write_text("".join(map(records.run_text, runs)))
     return folder
 
 
@@ -201,11 +180,11 @@ def write_cpu_sweep(folder, runs=3, controls=6, codes=CPU_CODES):
 
 def read_sweep(folder):
     """Read the folder of a sweep of trees."""
-    study = read_study(folder)
-    assert isinstance(study, Sweep)
+    study = records.read_study(folder)
+    assert isinstance(study, records.Sweep)
     return study
 
 
 def read_setup(folder):
     """Read what the runs of a sweep have in common."""
-    return setup_and_subject(folder)[0]
+    return records.setup_and_subject(folder)[0]

@@ -1,15 +1,13 @@
 """Matches that are awkward to write as text, and the device's text of any matches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from helpers.in_memory import columns_of, letters_of, named_queries, offsets_of
 from mummergpu.cuda.resident_matches import DeviceMems
+from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import DeviceText
@@ -20,9 +18,6 @@ from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.mems import MemColumns
 from mummergpu.sequence.strand import Strand
-
-if TYPE_CHECKING:
-    from mummergpu.input.blocks.queries import QueryBlock
 
 STYLES = [TextStyle(*flags) for flags in product((False, True), repeat=3)]
 BOTH = (Strand.FORWARD, Strand.REVERSE)
@@ -195,7 +190,6 @@ def text_of_device(device, cache, formatter, block, columns):
             consumer = DeviceText(row_format, backend._text_arguments, BOTH)
             text = consumer.make(searcher, block, found)
             searcher.launcher.forget()
-            assert text is not None
             assert text.count == sum(each.count for each in columns.values())
             assert all(piece.size <= PIECE_BYTES for piece in text.pieces)
             whole = b"".join(piece.tobytes() for piece in text.pieces)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -15,26 +15,11 @@ from mummergpu.sequence.codes import BREAK, encode
 
 LAYOUTS = [Layout(*flags) for flags in product((False, True), repeat=4)]
 WIDE_LAYOUTS = [replace(layout, wide=True) for layout in LAYOUTS]
-PLAIN = Layout(
-    merged_tree=True,
-    two_dimensional_reference=False,
-    two_dimensional_tree=False,
-    node_reordering=True,
-)
-AS_CONSTRUCTED = Layout(
-    merged_tree=True,
-    two_dimensional_reference=False,
-    two_dimensional_tree=False,
-    node_reordering=False,
-)
+NONE = Layout(False, False, False, False)
+AS_CONSTRUCTED = replace(NONE, merged_tree=True)
+PLAIN = replace(AS_CONSTRUCTED, node_reordering=True)
 WIDE = replace(PLAIN, wide=True)
-WIDE_IN_STRIPS = Layout(
-    merged_tree=False,
-    two_dimensional_reference=True,
-    two_dimensional_tree=True,
-    node_reordering=False,
-    wide=True,
-)
+WIDE_IN_STRIPS = replace(NONE, two_dimensional_reference=True, two_dimensional_tree=True, wide=True)
 BREADTH_FIRST_EDGES = 16
 """The paper's number, not imported on purpose."""
 
@@ -60,12 +45,7 @@ TEXTS = {
 
 def flags_of(layout):
     """The flags of the policies that make a layout."""
-    return (
-        layout.merged_tree,
-        layout.two_dimensional_reference,
-        layout.two_dimensional_tree,
-        layout.node_reordering,
-    )
+    return astuple(layout)[:4]
 
 
 def layout_id(layout):
@@ -117,18 +97,11 @@ def numbered(columns):
     def optional(addresses):
         return np.where(addresses == NO_NODE, -1, number_of[addresses])
 
-    return {
-        "parents": number_of[columns.parents],
-        "suffix_links": number_of[columns.suffix_links],
-        "children": optional(columns.children),
-        "next_leaves": optional(columns.next_leaves),
-        "edge_starts": columns.edge_starts,
-        "edge_ends": columns.edge_ends,
-        "string_depths": columns.string_depths,
-        "is_leaf": columns.is_leaf,
-        "leaf_ids": columns.leaf_ids,
-        "flags": columns.flags,
+    numbers = {
+        name: number_of[getattr(columns, name)] for name in ("addresses", "parents", "suffix_links")
     }
+    numbers |= {name: optional(getattr(columns, name)) for name in ("children", "next_leaves")}
+    return columns._asdict() | numbers
 
 
 def check_tree(tree, codes, base_before=BREAK):
@@ -139,8 +112,7 @@ def check_tree(tree, codes, base_before=BREAK):
     for name in ("parents", "suffix_links"):
         assert nodes[name].min() >= 0, f"{name} lead to no node"
     assert nodes["children"].min() >= -1 and nodes["next_leaves"].min() >= -1
-    assert tree.base_count == codes.size - 1
-    assert tree.leaf_count == nodes["is_leaf"].sum()
+    assert tree.base_count == codes.size - 1 and tree.leaf_count == nodes["is_leaf"].sum()
     check_leaves(nodes, codes, base_before)
     check_edges(nodes, codes)
     check_children(nodes, codes)
@@ -166,8 +138,7 @@ def check_edges(nodes, codes):
     starts, ends = nodes["edge_starts"].astype(np.int64), nodes["edge_ends"].astype(np.int64)
     for name in ("string_depths", "parents", "suffix_links", "edge_starts", "edge_ends"):
         assert nodes[name][0] == 0, f"the root has {name}"
-    assert not nodes["is_leaf"][0]
-    assert not nodes["is_leaf"][parents].any()
+    assert not nodes["is_leaf"][0] and not nodes["is_leaf"][parents].any()
     assert np.array_equal(ends - starts, depths - depths[parents])
     empty = ends == starts
     empty[0] = False
@@ -211,8 +182,7 @@ def check_suffix_links(nodes, codes):
     inner = ~leaf
     inner[0] = False
     targets = links[inner]
-    assert np.array_equal(depths[targets], depths[inner] - 1)
-    assert not leaf[targets].any()
+    assert np.array_equal(depths[targets], depths[inner] - 1) and not leaf[targets].any()
     equal = Fingerprints(codes).equal(starts[inner] + 1, starts[targets], depths[inner] - 1)
     assert equal[targets > 0].all(), "a suffix link leads to another path"
     leaf_of_suffix = np.zeros(codes.size, dtype=np.int64)

@@ -24,17 +24,8 @@ def parse(text):
         name, *words = title[1:].split(" ")
         truth = dict(word.split("=", 1) for word in words)
         assert list(truth) == ["record", "pos", "span", "strand"]
-        reads.append(
-            Read(
-                name,
-                truth["record"],
-                int(truth["pos"]),
-                int(truth["span"]),
-                truth["strand"],
-                bases,
-                quality,
-            )
-        )
+        place = truth["record"], int(truth["pos"]), int(truth["span"]), truth["strand"]
+        reads.append(Read(name, *place, bases, quality))
     return reads
 
 

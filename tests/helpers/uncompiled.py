@@ -41,12 +41,7 @@ MACHINE_CODE["prefetch"] = prefetch
 class Uncompiled:
     """Functions as they are before they are compiled, calling each other.
 
-    Parameters
-    ----------
-    instead : dict
-        What stands for the functions of some names, wherever they are called.
-    instrument : callable
-        Given each function before it is used, and returns what to use in its place.
+    `instead` stands for functions of some names; `instrument` returns what to use for each other.
     """
 
     def __init__(self, instead=MACHINE_CODE, instrument=lambda function: function):

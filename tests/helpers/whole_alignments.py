@@ -27,15 +27,10 @@ def whole_alignment(query, reference, costs):
         np.empty(query.size + 1, np.int64),
     )
     operations = np.empty(query.size + reference.size + 1, dtype=np.uint32)
+    tile = Tile(MARGIN, query.size, MARGIN, reference.size, 1)
     score, count = align_whole(
-        with_margins(query),
-        with_margins(reference),
-        Tile(MARGIN, query.size, MARGIN, reference.size, 1),
-        costs,
-        -(1 << 40),
-        scratch,
-        operations,
-        0,
+        *(with_margins(query), with_margins(reference), tile, costs),
+        *(ANY_SCORE, scratch, operations, 0),
     )
     return score, operations[:count].tolist()
 

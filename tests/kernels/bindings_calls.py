@@ -11,6 +11,7 @@ import pickle
 import struct
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -136,11 +137,8 @@ def test_threads_launch_one_kernel_at_once(played):
                 stream.mark()
             stream.free()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     expected = {struct.pack("QQ", number, turn) for number in range(4) for turn in range(200)}
     launches = [line.split(" ")[-1] for line in played.log if line.startswith("cuLaunchKernel")]
     assert len(launches) == 800 and set(map(bytes.fromhex, launches)) == expected
@@ -173,8 +171,7 @@ def test_pinned_memory_lives_as_long_as_its_last_array(played):
         part = numbers[2:].view(np.uint8)[4:]
         assert device.pinned(0, np.int64).size == 0
     del numbers
-    assert part.view(np.int32).tolist() == [3, 4, 5]
-    assert played.owned["pinned"] == 1
+    assert part.view(np.int32).tolist() == [3, 4, 5] and played.owned["pinned"] == 1
     # Nobody has made the device current where the array ends.
     del part
     assert "pinned" not in played.owned
@@ -256,8 +253,7 @@ def test_resources_are_those_that_the_driver_tells(played, device):
 )
 def test_occupancy_is_that_of_the_blocks_that_are_launched(device, threads, dynamic, blocks):
     found = device.load(b"image").resources("search", BlockShape(threads, dynamic))
-    assert found.occupancy == blocks * threads / 2048
-    assert found.shared_bytes == 41 + dynamic
+    assert found.occupancy == blocks * threads / 2048 and found.shared_bytes == 41 + dynamic
 
 
 def test_shared_memory_is_asked_for_once(played, device):
@@ -441,9 +437,8 @@ def test_exported_memory_is_copied_out_from_any_thread(others):
     memory = PrimaryContextMemory(0, 80)
     ctypes.memmove(memory.address, np.arange(10).ctypes.data, 80)
     found = np.zeros(10, dtype=np.int64)
-    thread = threading.Thread(target=memory.copy_out, args=(found,))
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(memory.copy_out, found).result()
     assert found.tolist() == list(range(10))
     before = len(others.calls)
     memory.copy_out(found[:0])

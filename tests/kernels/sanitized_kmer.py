@@ -12,7 +12,6 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -44,7 +43,7 @@ from helpers.text_cases import (  # isort: skip
     text_of_device,
 )
 
-BUFFERS: Final = (
+BUFFERS = (
     *("bit planes", "reverse bit planes", "query offsets", "kept mems", "tiles"),
     *("mem counts", "mem counts of tiles"),
     *("frequent query_kmers", "mem offsets of tiles", "offsets of mems 0"),
@@ -53,10 +52,10 @@ BUFFERS: Final = (
     *("query names", "query name offsets", "bytes of text tiles", "offsets of text tiles", "text"),
 )
 
-SINGLE: Final = SearchCase("single", ("ACGGTCTTACGAACGC",), ("ACG",), 3)
-HEAVY: Final = SearchCase("heavy", ("A" * 80,), ("A" * 40,), 1)
-FULL: Final = SearchCase("full", ("ACAC" * 3,), ("ACAC" * 8,), 1)
-MANY: Final = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
+SINGLE = SearchCase("single", ("ACGGTCTTACGAACGC",), ("ACG",), 3)
+HEAVY = SearchCase("heavy", ("A" * 80,), ("A" * 40,), 1)
+FULL = SearchCase("full", ("ACAC" * 3,), ("ACAC" * 8,), 1)
+MANY = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 """For short buffers: each of them is full to its last byte with one of these cases."""
 
 
@@ -143,8 +142,7 @@ def check_all(compiler):
         for sampling in tried[number % 2 :: 2] if case.name.startswith("far") else tried:
             pages = (tables_of, ordered_tables_of)[searches % 2](case, sampling)
             # One block of threads, some, and more than there are items.
-            blocks = (1, 2, 3, 400)[searches % 4]
-            count, differences = check(case, pages, compiler, blocks)
+            count, differences = check(case, pages, compiler, (1, 2, 3, 400)[searches % 4])
             lists = [
                 int((page.table.offsets[1:] - page.table.offsets[:-1]).max()) for page in pages
             ]

@@ -18,13 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from helpers.host_device import (
-    SANITIZERS,
-    UNOPTIMISED,
-    HostCompiler,
-    HostDevice,
-    everything_given_back,
-)
+from helpers import host_device
 from helpers.search_cases import ANY, CASES, STRANDS, rows_of
 
 from mummergpu.cuda import stream_worker
@@ -93,19 +87,18 @@ def check_policies(names, compiler):
 def check(case, pages, policy, compiler, threads):
     """Search both strands of a case under a policy."""
     found, wrong = 0, []
-    device = HostDevice(PLENTY, threads)
+    device = host_device.HostDevice(PLENTY, threads)
     backend = TreeCudaBackend(
         device, compiler, policy, Stats(), lambda line: None, closes_device=True
     )
     backend.load_pages(pages, case.minimum_length)
     both = backend.find_mems(case.block(), STRANDS, ANY)
-    assert both is not None
     for strand, columns in both.items():
         found += columns.count
         if rows_of(columns) != case.expected(strand):
             wrong.append(f"{strand}: {rows_of(columns)}, not {case.expected(strand)}")
     backend.close()
-    if not everything_given_back(device):
+    if not host_device.everything_given_back(device):
         wrong.append("something was not given back")
     return found, wrong
 
@@ -123,7 +116,7 @@ def overflow(folder):
     source = folder / "overflow.cpp"
     source.write_text('extern "C" int more(int number) { return number + 1; }\n')
     library = folder / "overflow.so"
-    command = ["g++", "-shared", "-fPIC", *SANITIZERS, str(source), "-o", str(library)]
+    command = ["g++", "-shared", "-fPIC", *host_device.SANITIZERS, str(source), "-o", str(library)]
     subprocess.run(command, check=True)
     return int(ctypes.CDLL(str(library)).more((1 << 31) - 1))
 
@@ -142,7 +135,9 @@ def main():
     stream_worker.SMALLEST_BUFFER = 1
     stream_worker.SLACK = PLENTY
     stream_worker.Workspace = ExactWorkspace
-    compiler = HostCompiler(given.folder, (*SANITIZERS, UNOPTIMISED))
+    compiler = host_device.HostCompiler(
+        given.folder, (*host_device.SANITIZERS, host_device.UNOPTIMISED)
+    )
     if given.short is not None:
         check(CASES[0], CASES[0].pages(Layout.of(Policy())), Policy(), compiler, 1)
         print("nobody minds" if ExactWorkspace.was_short else f"there is no buffer {given.short}")

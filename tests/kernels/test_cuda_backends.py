@@ -12,7 +12,7 @@ import pytest
 from helpers.host_device import HostDevice, everything_given_back
 from helpers.in_memory import block_of
 from helpers.kmer_cases import dense_case, far_case, tables_of
-from helpers.opened_backends import FORWARD, GENOME, REPEATS, refused
+from helpers.opened_backends import FORWARD, GENOME, REPEATS
 from helpers.search_cases import ANY, CASES, ONE_PAGE, STRANDS, SearchCase, find_on, rows_of
 from helpers.watched_device import WatchedDevice
 
@@ -84,8 +84,7 @@ def test_blocks_that_do_not_fit_are_halved(search, small_blocks, who):
     launched = Counter(given.device.launches)[search.counting_kernel]
     counted = given.stats.kernels[search.counting_kernel].launches
     assert launched > counted, "what came to nothing is not counted"
-    small = block_of(REPEATS.queries[:1])
-    assert given.find(small) == REPEATS.expected(FORWARD)[:1]
+    assert given.find(block_of(REPEATS.queries[:1])) == REPEATS.expected(FORWARD)[:1]
 
 
 @pytest.mark.parametrize("who", ["the plan", "the device"])
@@ -106,42 +105,26 @@ def test_any_request_may_be_refused_and_no_match_is_lost(search):
     given = search.open()
     given.load_pages(GENOME)
     block = GENOME.block()
-    with refused(given.device, lambda number, size: False):
+    textures = len(given.device.textures)
+    for wanted in given.refusals(lambda: given.find(block)):
         assert given.find(block) == GENOME.expected(FORWARD)
-        requests = given.device.requests
-    assert requests > search.min_requests
-    for searcher in given.backend._searchers:
-        searcher.release()
-    for wanted in range(1, requests + 1):
-        lines = len(given.notices)
-        textures = len(given.device.textures)
-        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
-            assert given.find(block) == GENOME.expected(FORWARD)
-        assert given.halved[lines - 1 :] == [13]
-        assert len(given.device.textures) == textures
-        for searcher in given.backend._searchers:
-            searcher.release()
-    assert given.device.refusals == requests
+        assert given.halved == [13] * wanted and len(given.device.textures) == textures
+    assert wanted > search.min_requests
 
 
 def test_pages_that_do_not_fit_are_an_error_and_leave_nothing(search):
     given = search.open()
-    with refused(given.device, lambda number, size: False):
-        given.load_pages(GENOME)
-        requests, held = given.device.requests, given.device.used
-    if search.pages == "tables":
-        # The reference and its codes, which go when they are packed, and two arrays a part.
-        assert requests == 2 + 2 * len(tables_of(GENOME, KmerSampling(3)))
-    assert requests > 8
-    for wanted in range(1, requests + 1):
-        with (
-            refused(given.device, lambda number, size, wanted=wanted: number == wanted),
-            pytest.raises(BackendError, match=f"the {search.pages} do not fit the device's memory"),
-        ):
+    given.load_pages(GENOME)
+    held = given.device.used
+    for _ in given.refusals(lambda: given.load_pages(GENOME)):
+        with pytest.raises(BackendError, match=f"the {search.pages} do not fit the device's"):
             given.load_pages(GENOME)
         assert not given.device.buffers and not given.device.textures
+    if search.pages == "tables":
+        # The reference and its codes, which go when they are packed, and two arrays a part.
+        assert given.device.refusals == 2 + 2 * len(tables_of(GENOME, KmerSampling(3)))
     given.load_pages(GENOME)
-    assert given.device.used == held
+    assert given.device.refusals > 8 and given.device.used == held
     assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
 
 
@@ -156,8 +139,7 @@ def test_more_matches_than_there_may_be_are_none(search, small_blocks, page_size
     assert given.find(case.block(), count) == expected
     for most in (0, 1, count // 3, count // 2, count - 1):
         assert given.find(case.block(), most) is None
-    assert given.find(case.block(), count) == expected
-    assert bool(given.halved) == halving
+    assert given.find(case.block(), count) == expected and bool(given.halved) == halving
 
 
 def test_blocks_are_halved_beside_each_other(search, small_blocks):
@@ -166,8 +148,7 @@ def test_blocks_are_halved_beside_each_other(search, small_blocks):
     parts = [REPEATS.queries[: 1 + number % 8] for number in range(12)]
     with ThreadPoolExecutor(5) as pool:
         found = list(pool.map(lambda part: given.find(block_of(part)), parts))
-    assert found == [REPEATS.expected(FORWARD)[: len(part)] for part in parts]
-    assert given.halved
+    assert found == [REPEATS.expected(FORWARD)[: len(part)] for part in parts] and given.halved
 
 
 def test_as_many_blocks_are_under_way_as_there_are_streams(search):
@@ -186,8 +167,7 @@ def test_as_many_blocks_are_under_way_as_there_are_streams(search):
     with ThreadPoolExecutor(3 * STREAMS) as pool:
         found = list(pool.map(lambda part: given.find(block_of(part)), queries))
     assert found == [case.expected(FORWARD)[number:] for number in range(3 * STREAMS)]
-    assert given.device.max_users == STREAMS
-    assert len(given.device.streams) == 1 + STREAMS
+    assert given.device.max_users == STREAMS and len(given.device.streams) == 1 + STREAMS
 
 
 def test_pages_go_through_pinned_pieces(search, monkeypatch):
@@ -275,8 +255,7 @@ def test_each_format_is_compiled_once(opened_trees, compiler):
         given.load_pages(GENOME, wide)
         assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
     wanted = [tree_program(given.policy, wide, False) for wide in (False, True)]
-    assert compiler.asked[before:] == wanted
-    assert given.stats.stages["kernels_compiled"].count == 2
+    assert compiler.asked[before:] == wanted and given.stats.stages["kernels_compiled"].count == 2
 
 
 def test_a_device_that_is_borrowed_stays_open(compiler):
@@ -366,8 +345,7 @@ def test_textures_are_made_for_what_the_policy_says(
         assert given.device.textures_made == resident_textures + number * of_search
         assert given.device.textures == held
     assert given.find(block_of(REPEATS.queries[:1]), 3) is None
-    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD)
-    assert given.halved
+    assert given.find(REPEATS.block()) == REPEATS.expected(FORWARD) and given.halved
     assert given.device.textures == held
 
 
@@ -405,7 +383,6 @@ def test_every_launch_and_byte_of_trees_is_accounted_for(opened_trees):
     assert given.stats.bytes == {"to_device": trees}
     block = GENOME.block()
     found = given.find(block)
-    assert found is not None
     launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
     assert Counter(given.device.launches) == Counter(launches)
     assert launches["match_kernel"] == len(GENOME.page_plan)
@@ -514,8 +491,7 @@ def test_a_block_of_too_many_bases_is_halved(opened_tables, monkeypatch):
     monkeypatch.setattr(searching, "MAX_BASES", GENOME.block().base_count - 1)
     given = opened_tables()
     given.load_pages(GENOME)
-    assert given.find(GENOME.block()) == GENOME.expected(FORWARD)
-    assert given.halved == [13]
+    assert given.find(GENOME.block()) == GENOME.expected(FORWARD) and given.halved == [13]
     with pytest.raises(DeviceMemoryError):
         given.backend._searchers[0].use_matches(
             given.backend._context, GENOME.block(), ANY, HostColumns((FORWARD,))
@@ -537,9 +513,7 @@ def test_groups_of_parts_take_each_others_place(opened_tables):
         tables = sum(page.table.byte_count for page in group)
         assert given.device.used == tables + bit_planes_bytes(pages[0].joined_reference.size)
         expected, found = (find_on(one, block) for one in (cpu, given.backend))
-        assert expected is not None and found is not None
-        for searcher in given.backend._searchers:
-            searcher.release()
+        given.release()
     # Those of a group are others: the processor's k-mers begin with a query, here with the block.
     assert rows_of(found) == rows_of(expected) == GENOME.expected(FORWARD)
 
@@ -564,7 +538,6 @@ def test_every_launch_and_byte_is_accounted_for(opened_tables):
     given.device.launches.clear()
     block = GENOME.block()
     found = given.find(block)
-    assert found is not None
     launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
     used = {name: count for name, count in launches.items() if count > 0}
     assert Counter(given.device.launches) == used
@@ -572,8 +545,7 @@ def test_every_launch_and_byte_is_accounted_for(opened_tables):
     assert set(KMER_KERNELS) - {"choose_query_seeds", *TEXT_KERNELS} <= set(used)
     assert used["count_kmer_mems"] == len(pages)
     stage = given.stats.stages["kmer_kernel"]
-    assert stage.count == sum(used.values())
-    assert stage.seconds == pytest.approx(stage.count / 1000)
+    assert stage.count == sum(used.values()) and stage.seconds == pytest.approx(stage.count / 1000)
     rows = sum(map(len, found))
     assert given.stats.bytes["from_device"] == len(pages) * (8 * len(found) + 8) + 24 * rows
     moved = given.stats.bytes["to_device"] - held

@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from helpers.hmmer import write_input
 from helpers.host_device import everything_given_back
+from helpers.mapped_reads import empty_table
 from helpers.played_machine import GIB, NO_DRIVER, SOUND
 from helpers.read_pairs import write_pairs, write_repeats
-from helpers.sequences import random_bases
+from helpers.sequences import random_bases, write_numbered
 
 import mummergpu
 from mummergpu.cli.main import main
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import NUMBERS, RESCUE_ROWS, Candidates
+from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, Candidates
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
@@ -39,14 +40,12 @@ def check(machine, output, queries, words, search="tree"):
     report = Path("stats.json")
     ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
     told = json.loads(report.read_text())
-    assert told["settings"]["backend"] == "cuda"
-    assert told["counts"]["matches"] > 20
+    assert told["settings"]["backend"] == "cuda" and told["counts"]["matches"] > 20
     kernel = "match_kernel" if search == "tree" else "count_kmer_mems"
     assert told["kernels"][kernel]["launches"] > 0
     assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
     others, _ = output(*given, "-C")
-    assert ours == others
-    assert len(machine.devices) == 1
+    assert ours == others and len(machine.devices) == 1
     return told
 
 
@@ -77,8 +76,7 @@ def test_an_index_gives_the_same_bytes(machine, output, words, tmp_path):
     ours, _ = output(index, "q.fa", "-l", "14", "-b", "--backend", "cuda")
     assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
     others, _ = output("r.fa", "q.fa", "-l", "14", "-b", "-C")
-    assert ours == others
-    assert ours.count(b"\n") > 100
+    assert ours == others and ours.count(b"\n") > 100
 
 
 @pytest.mark.parametrize(
@@ -125,51 +123,40 @@ def test_parts_of_one_query_are_the_work_of_all_threads(machine, output, words, 
     memory = 2 * 3 * 1500 * plan.WORK_BYTES_PER_BASE
     launches, meeting = numbers_from(), Barrier(2, timeout=60)
 
-    def prepare(device):
-        def before_launch(kernel):
-            # The second block is not read before all parts of the first have been searched.
-            if kernel == "match_kernel" and next(launches) < 2:
-                meeting.wait()
+    def meet(device, kernel):
+        # The second block is not read before all parts of the first have been searched.
+        if kernel == "match_kernel" and next(launches) < 2:
+            meeting.wait()
 
-        device.before_launch = before_launch
-
-    machine.prepare = prepare
+    machine.at_launch(meet)
     told = check(machine, output, "long.fa", f"{words} --gpu-memory {memory} --block-size 1500")
     # Two pieces of 1,024 starts make a part; a query has some 5,500 bases, on two strands.
     parts = -(-5_490 // 2_048)
-    pages = told["counts"]["pages"]
-    assert told["kernels"]["match_kernel"]["launches"] == 2 * 2 * parts * pages
+    assert told["kernels"]["match_kernel"]["launches"] == 2 * 2 * parts * told["counts"]["pages"]
 
 
 def test_a_run_that_does_not_fit_the_device_gives_the_same_bytes(machine, output, monkeypatch):
     monkeypatch.setattr(plan, "SMALLEST_BLOCK", 16)
     memory = 2 * 3 * 434 * plan.WORK_BYTES_PER_BASE
     given = ["r.fa", "q.fa", "-l", "4", "-b", "--page-size", "1000", "--search", "tree"]
-    cuda = ["--backend", "cuda", "--gpu-memory", str(memory), "-v"]
-    ours, told = output(*given, *cuda)
-    assert ours == output(*given, "-C")[0]
-    assert "blocks of 434 bases" in told
+    ours, told = output(*given, *["--backend", "cuda", "--gpu-memory", str(memory), "-v"])
+    assert ours == output(*given, "-C")[0] and "blocks of 434 bases" in told
     assert "queries do not fit the device" in told and "halving" in told
-    assert "6 pages in 2 groups" in told
-    assert everything_given_back(machine.devices[0])
+    assert "6 pages in 2 groups" in told and everything_given_back(machine.devices[0])
 
 
 def test_a_failure_in_a_search_is_an_error_and_leaves_nothing(machine, capfd):
-    def prepare(device):
-        def before_launch(kernel):
-            device.refuse = lambda number, size: True
+    def refuse_all(device, kernel):
+        device.refuse = lambda number, size: True
 
-        device.before_launch = before_launch
-
-    machine.prepare = prepare
+    machine.at_launch(refuse_all)
     words = ["r.fa", "q.fa", "-o", "out", "-t", "2", "-l", "9", "--search", "tree"]
     assert main([*words, "--backend", "cuda"]) == 1
     out, err = capfd.readouterr()
     assert out == ""
     last = err.splitlines()[-1]
     assert last.startswith("mummergpu: error: backend 'cuda': the matches of one query do not fit")
-    assert not Path("out").exists()
-    assert everything_given_back(machine.devices[0])
+    assert not Path("out").exists() and everything_given_back(machine.devices[0])
 
 
 def test_a_number_of_no_device_is_an_error(machine, capfd):
@@ -221,19 +208,16 @@ def test_the_device_makes_the_text(machine, output, reference, words):
 @pytest.mark.parametrize(
     "words",
     [
-        *("-s", "-mum", "-mumreference", "-mum -b -s"),
+        *("-s", "-mum", "-mumreference", "-mum -b -s", "a device that may not"),
         *("--page-size 900", "--page-size 900 --max-memory 1"),
     ],
 )
-def test_what_needs_columns_gets_columns(machine, output, words):
+def test_what_needs_columns_gets_columns(machine, output, monkeypatch, words):
+    if words == "a device that may not":
+        monkeypatch.setattr(KmerCudaBackend, "may_make_text", False)
+        words = "-b"
     launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", *words.split())
     assert launches["count_kmer_mems"] > 0 and launches["count_text"] == 0
-
-
-def test_a_device_that_may_not_make_text_gives_columns(machine, output, monkeypatch):
-    monkeypatch.setattr(KmerCudaBackend, "may_make_text", False)
-    launches = check_text(machine, output, "r.fa", "q.fa", "-l", "12", "-b")
-    assert launches["write_kmer_mems"] > 0 and launches["count_text"] == 0
 
 
 def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
@@ -242,8 +226,7 @@ def test_the_device_makes_the_text_of_an_index_that_finds_shorter_matches_too(
     index = str(tmp_path / "r.mgi")
     output("index", "r.fa", "-o", index, "-l", "12", "--search", "kmer")
     for length in ("12", "14"):
-        launches = check_text(machine, output, index, "q.fa", "-l", length, "-b")
-        assert launches["write_text"] > 0
+        assert check_text(machine, output, index, "q.fa", "-l", length, "-b")["write_text"] > 0
 
 
 def test_long_queries_have_columns_and_others_text(machine, output, monkeypatch):
@@ -272,19 +255,15 @@ def test_a_text_that_is_too_long_is_made_of_smaller_blocks(machine, output, monk
 
 
 def test_a_text_that_does_not_fit_the_device_is_made_in_halves(machine, output):
-    def prepare(device):
-        def before_launch(kernel):
-            if kernel == "count_text":
-                device.refuse = lambda number, size: size > 20_000
+    def refuse_large(device, kernel):
+        if kernel == "count_text":
+            device.refuse = lambda number, size: size > 20_000
 
-        device.before_launch = before_launch
-
-    machine.prepare = prepare
+    machine.at_launch(refuse_large)
     given = ["r.fa", "q.fa", "-l", "7", "-b", "--search", "kmer"]
     ours, told = output(*given, "--backend", "cuda", "-v")
     assert "queries do not fit the device" in told and "halving" in told
-    assert everything_given_back(machine.devices[0])
-    assert ours == output(*given, "-C")[0]
+    assert everything_given_back(machine.devices[0]) and ours == output(*given, "-C")[0]
 
 
 CANDIDATE_KERNELS = {"list_diagonals", "score_diagonals", "mark_candidates", "write_candidates"}
@@ -295,18 +274,22 @@ def rows(text):
     return [line for line in text.splitlines() if not line.startswith(b"@PG")]
 
 
+def mapped(output, *given):
+    """Map on both backends, which must write the same; return the lines, and the kernels."""
+    expected, _ = output("map", *given, "--backend", "cpu")
+    ours, _ = output("map", *given, "--backend", "cuda", "--stats", "stats.json")
+    assert rows(ours) == rows(expected)
+    return rows(ours), json.loads(Path("stats.json").read_text())["kernels"]
+
+
 @pytest.mark.parametrize(
     "words", [[], ["--insert-size", "220,50"], ["-a"], ["--seed-length", "20"]]
 )
 @pytest.mark.parametrize("reads", [["1.fq", "2.fq"], ["1.fq"]])
-def test_both_backends_write_the_same_from_repeats(machine, output, tmp_path, words, reads):
+def test_both_backends_write_the_same_from_repeats(machine, output, words, reads):
     write_repeats(Path(), 60)
-    report = tmp_path / "stats.json"
-    given = ["map", *words, "r.fa", *reads]
-    expected, _ = output(*given, "--backend", "cpu")
-    ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
-    assert rows(ours) == rows(expected) and len(rows(ours)) > 150 * len(reads)
-    assert set(json.loads(report.read_text())["kernels"]) >= CANDIDATE_KERNELS
+    lines, kernels = mapped(output, *words, "r.fa", *reads)
+    assert len(lines) > 150 * len(reads) and set(kernels) >= CANDIDATE_KERNELS
     assert everything_given_back(machine.devices[0])
 
 
@@ -314,9 +297,7 @@ def test_reads_of_several_lengths_begin_anywhere_in_a_block(machine, output):
     """An index that lists all positions lets the processor look up one k-mer in a window."""
     write_repeats(Path(), 60)
     output("index", "-l", "16", "r.fa", "-o", "r.mgi")
-    expected, _ = output("map", "r.mgi", "1.fq", "2.fq", "--backend", "cpu")
-    ours, _ = output("map", "r.mgi", "1.fq", "2.fq", "--backend", "cuda")
-    assert rows(ours) == rows(expected) and len(rows(ours)) > 300
+    assert len(mapped(output, "r.mgi", "1.fq", "2.fq")[0]) > 300
 
 
 @pytest.mark.parametrize("given", [{}, {"max_secondary": 3}, {"seed_length": 30}])
@@ -341,40 +322,28 @@ def test_an_index_in_python_takes_the_candidates_of_the_device(machine, given):
 
 def test_both_backends_write_the_same_from_pairs(machine, output):
     files = write_pairs(Path(), 240)
-    for words in ([files.first, files.second], [files.first]):
-        expected, _ = output("map", files.reference, *words, "--backend", "cpu")
-        ours, _ = output("map", files.reference, *words, "--backend", "cuda")
-        assert rows(ours) == rows(expected) and len(rows(ours)) > 240 * len(words)
+    for reads in ([files.first, files.second], [files.first]):
+        assert len(mapped(output, files.reference, *reads)[0]) > 240 * len(reads)
 
 
 @pytest.mark.parametrize("reads", [["", "ACG"], ["ACGT" * 30, "N" * 80, ""], ["TTTTTTTT"]])
 def test_reads_without_matches(machine, output, reads):
-    Path("few.fa").write_text("".join(f">{n}\n{bases}\n" for n, bases in enumerate(reads)))
-    expected, _ = output("map", "r.fa", "few.fa", "--backend", "cpu")
-    ours, _ = output("map", "r.fa", "few.fa", "--backend", "cuda")
-    assert rows(ours) == rows(expected) and len(rows(ours)) >= len(reads)
+    write_numbered("few.fa", "", reads)
+    assert len(mapped(output, "r.fa", "few.fa")[0]) >= len(reads)
 
 
-def test_long_reads_are_searched_in_pieces(machine, output, tmp_path, monkeypatch):
+def test_long_reads_are_searched_in_pieces(machine, output, monkeypatch):
     write_repeats(Path(), 60)
-    monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.long_query", 80)
+    monkeypatch.setattr(KmerCudaBackend, "long_query", 80)
     # No read that is mapped is longer than a piece: the windows of a piece begin with it.
     assert MAX_READ_BASES < KmerCudaBackend.piece_bases
-    monkeypatch.setattr("mummergpu.matching.kmer.cuda.KmerCudaBackend.piece_bases", 120)
-    report = tmp_path / "stats.json"
-    expected, _ = output("map", "r.fa", "1.fq", "--backend", "cpu")
-    ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))
-    assert rows(ours) == rows(expected)
-    assert "score_diagonals" not in json.loads(report.read_text())["kernels"]
+    monkeypatch.setattr(KmerCudaBackend, "piece_bases", 120)
+    assert "score_diagonals" not in mapped(output, "r.fa", "1.fq")[1]
 
 
-def test_reads_with_many_matches_are_sorted_by_a_block(machine, output, tmp_path):
+def test_reads_with_many_matches_are_sorted_by_a_block(machine, output):
     write_repeats(Path(), 900)
-    report = tmp_path / "stats.json"
-    expected, _ = output("map", "r.fa", "1.fq", "--backend", "cpu")
-    ours, _ = output("map", "r.fa", "1.fq", "--backend", "cuda", "--stats", str(report))
-    assert rows(ours) == rows(expected)
-    assert json.loads(report.read_text())["kernels"]["sort_long_reads"]["launches"] > 0
+    assert mapped(output, "r.fa", "1.fq")[1]["sort_long_reads"]["launches"] > 0
 
 
 def test_blocks_that_do_not_fit_are_cut(machine, output, monkeypatch):
@@ -420,14 +389,7 @@ def candidates_of_both(output, monkeypatch, words, files):
     (found,) = ours
     # Before it, the sizes of templates are measured if there are pairs.
     expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][len(files) - 2]
-    size = expected.diagonals.size
-    table = Candidates(
-        np.zeros_like(expected.offsets),
-        np.zeros_like(expected.counts),
-        np.zeros(size, dtype=np.int64),
-        np.zeros((size, NUMBERS), dtype=np.int32),
-        np.zeros_like(expected.seeds_kept),
-    )
+    table = empty_table(expected.counts.size, expected.diagonals.size)
     match = int(words[1]) if "--match" in words else 1
     found.fill(RESCUE_ROWS if len(files) == 3 else 0, Costs(match, *[0] * 8), table)
     return table, expected
@@ -438,8 +400,7 @@ def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, wor
     """Number by number: what is chosen might be the same without it."""
     write_repeats(Path(), 45, seed=8)
     table, expected = candidates_of_both(output, monkeypatch, words, ["r.fa", "1.fq", "2.fq"])
-    assert table.counts.sum() > 400
-    assert np.array_equal(table.offsets, expected.offsets)
+    assert table.counts.sum() > 400 and np.array_equal(table.offsets, expected.offsets)
     assert np.array_equal(table.counts, expected.counts)
     assert np.array_equal(table.seeds_kept, expected.seeds_kept)
     for first, count in zip(table.offsets, table.counts, strict=False):
@@ -457,14 +418,13 @@ def test_a_neighbour_is_as_far_as_the_longest_gap(machine, output, monkeypatch):
     """
     genome = random_bases(random.Random(9), 2000)
     reads = [genome[300:340] + genome[340 + gap : 380 + gap] for gap in (99, 100, 101)]
-    Path("far.fa").write_text(f">far\n{genome}\n")
-    Path("gaps.fa").write_text("".join(f">{n}\n{read}\n" for n, read in enumerate(reads)))
+    write_numbered("far.fa", "far", [genome])
+    write_numbered("gaps.fa", "", reads)
     for table in candidates_of_both(output, monkeypatch, ["-a"], ["far.fa", "gaps.fa"]):
         assert table.counts.tolist() == [2, 2, 2]
         bounds = table.numbers[:6, column.BOUND].reshape(3, 2).tolist()
         # A bonus of 5 at the end that is reached, and at the other one less a gap of one base.
-        assert bounds[0] == bounds[1] == [5 + 40 + 40 + 5 - 7] * 2
-        assert max(bounds[2]) < 83
+        assert bounds[0] == bounds[1] == [5 + 40 + 40 + 5 - 7] * 2 and max(bounds[2]) < 83
 
 
 @pytest.mark.parametrize(
@@ -516,8 +476,7 @@ def test_models_are_computed_on_the_device_that_is_named(machine, output, words,
     given = ["hmm", "m.hmm", "q.fa", "--any-letter", "N=*"]
     expected, _ = output(*given)
     ours, _ = output(*given, "--backend", "cuda", "--double", *words.split())
-    assert ours == expected
-    assert (machine.libraries, machine.numbers) == ([library], [number])
+    assert ours == expected and (machine.libraries, machine.numbers) == ([library], [number])
     assert everything_given_back(machine.devices[0])
 
 
@@ -559,32 +518,26 @@ def test_auto_takes_a_device_where_there_is_much_to_do(machine, tmp_path, monkey
         monkeypatch.setattr(profile_job, "_WORTH_CELLS", least)
         found = mummergpu.hmmsearch(tmp_path / "cut.hmm", proteins)
         assert len(machine.devices) == devices
-        assert np.array_equal(found.start, expected.start)
-        assert list(found) == list(expected)
+        assert np.array_equal(found.start, expected.start) and list(found) == list(expected)
 
 
 def test_without_a_driver_the_search_says_so(machine, tmp_path, capfd):
     machine.looks(NO_DRIVER)
-    words = ["hmmsearch", *map(str, write_input(tmp_path)), "--backend", "cuda"]
-    assert main(words) == 1
+    assert main(["hmmsearch", *map(str, write_input(tmp_path)), "--backend", "cuda"]) == 1
     assert "backend 'cuda'" in capfd.readouterr().err
 
 
 def test_a_device_that_fails_ends_the_search_and_nothing_is_left(machine, tmp_path, capfd):
-    def prepare(device):
-        def before_launch(kernel):
-            if kernel == "score_paths":
-                raise BackendError("cuda", "the device failed: played")
+    def fail(device, kernel):
+        if kernel == "score_paths":
+            raise BackendError("cuda", "the device failed: played")
 
-        device.before_launch = before_launch
-
-    machine.prepare = prepare
+    machine.at_launch(fail)
     profiles, proteins = write_input(tmp_path)
     words = ["hmmsearch", str(profiles), str(proteins), "--tblout", str(tmp_path / "t.txt")]
     assert main([*words, "--backend", "cuda"]) == 1
     assert "the device failed: played" in capfd.readouterr().err
-    assert not (tmp_path / "t.txt").exists()
-    assert everything_given_back(machine.devices[0])
+    assert not (tmp_path / "t.txt").exists() and everything_given_back(machine.devices[0])
 
 
 @pytest.mark.parametrize("method", ["wavefront", "streaming", "auto"])
@@ -593,8 +546,7 @@ def test_both_backends_write_the_same_alignments(machine, output, method, tmp_pa
     words = ["align", "--method", method, "r.fa", "middle.fa", "--format", "paf"]
     ours, _ = output(*words, "--backend", "cuda", "--stats", str(report))
     told = json.loads(report.read_text())
-    assert told["settings"]["backend"] == "cuda"
-    assert told["kernels"]["fill_round"]["launches"] > 10
+    assert told["settings"]["backend"] == "cuda" and told["kernels"]["fill_round"]["launches"] > 10
     assert ("trace_rounds" in told["kernels"]) == (method != "streaming")
     assert len(machine.devices) == 1 and everything_given_back(machine.devices[0])
     others, _ = output(*words, "-C")
@@ -613,8 +565,7 @@ def test_tiles_on_the_device_are_those_of_the_processor(
         monkeypatch.setattr("mummergpu.mapping.genomes.device_tiles.MIN_CELLS", least)
         ours, _ = output(*given, "--backend", "cuda", "--stats", str(report))
         assert ours == expected
-        told = json.loads(report.read_text())["kernels"]
-        assert ("trace_tile_pairs" in told) == launches
+        assert ("trace_tile_pairs" in json.loads(report.read_text())["kernels"]) == launches
         assert everything_given_back(machine.devices[-1])
 
 
@@ -636,6 +587,5 @@ def test_a_matrix_that_is_too_large_for_the_device_is_refused(machine, capfd, tm
     assert main(["align", "-q", "--method", "wavefront", *words]) == 1
     error = capfd.readouterr().err
     assert "of the GPU's memory: use --method streaming or tile (record 'g1')" in error
-    assert "long.fa: a matrix of" in error
-    assert everything_given_back(machine.devices[0])
+    assert "long.fa: a matrix of" in error and everything_given_back(machine.devices[0])
     assert main(["align", "-q", "--method", "streaming", *words]) == 0

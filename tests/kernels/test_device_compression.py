@@ -78,8 +78,7 @@ def test_the_blocks_are_those_of_the_processor(opened, size, kind):
     text = text_of(size, kind)
     expected = BgzfCompressor()._compress_by_blocks(text)
     packed = opened().compress(text)
-    assert blocks_of(packed) == blocks_of(expected)
-    assert gzip.decompress(packed) == text
+    assert blocks_of(packed) == blocks_of(expected) and gzip.decompress(packed) == text
 
 
 def test_parts_are_joined(opened):
@@ -101,14 +100,12 @@ def test_threads_share_a_compressor(opened):
 
 
 def test_fewer_slots_where_memory_is_short(opened):
-    one = opened()
-    used = sum(buffer.size for slot in one._slots for buffer in slot._buffers)
+    used = sum(buffer.size for slot in opened()._slots for buffer in slot._buffers)
     compressor = opened(device=WatchedDevice(used * 5 // 2))
     texts = [text_of(size, "letters") for size in range(1000, 100_000, 4321)]
     with ThreadPoolExecutor(2 * SLOTS) as pool:
         assert [gzip.decompress(packed) for packed in pool.map(compressor.compress, texts)] == texts
-    assert len(compressor._slots) <= 2
-    assert compressor._device.refusals <= 1
+    assert len(compressor._slots) <= 2 and compressor._device.refusals <= 1
 
 
 def test_too_little_memory_is_an_error(opened):
@@ -157,8 +154,7 @@ def test_map_writes_the_same_records(machine, output, deflater, tmp_path, words)
     ours, expected = tmp_path / "ours.bam", tmp_path / "expected.bam"
     output(*given, "-o", str(expected))
     output(*given, "-o", str(ours), "--gpu-compression")
-    assert deflater.counts
-    assert without_command(ours) == without_command(expected)
+    assert deflater.counts and without_command(ours) == without_command(expected)
     assert ours.read_bytes() != expected.read_bytes()
     assert (tmp_path / "ours.bam.bai").exists() == bool(words)
     for device in machine.devices:

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 from functools import cache
-from itertools import accumulate, pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +23,10 @@ from helpers.host_device import (
     options_for_host,
 )
 from helpers.host_libraries import library_of
+from helpers.in_memory import columns_of
 from helpers.loops import each
 from helpers.pairwise import name_of, pairwise_policies
+from helpers.search_cases import rows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +42,7 @@ from mummergpu.matching.tree import cuda_program
 from mummergpu.matching.tree.cuda import DeviceQueries, ResidentCodes, ResidentPage
 from mummergpu.matching.tree.cuda_program import tree_program
 from mummergpu.sequence import codes as sequence
+from mummergpu.sequence.mems import MemColumns
 
 HERE = Path(__file__).resolve().parent
 MINUTES = 60
@@ -68,8 +71,7 @@ def check(sanitizing, folder, names):
     told = [re.fullmatch(r"(\w+): (\d+) matches in (\d+) cases", line) for line in lines]
     assert [found and found[1] for found in told] == names, report
     for found in told:
-        assert found is not None
-        assert int(found[2]) > 6_000
+        assert found is not None and int(found[2]) > 6_000
         assert int(found[3]) >= (15 if "t" in found[1] and "W" in found[1] else 24)
 
 
@@ -140,41 +142,35 @@ class KernelHeaders:
         self.library.read_half(_pointer(half), _pointer(fields))
         return fields.tolist()
 
+    def _read(self, kind, arguments, found, *given):
+        """Let a function read what a structure of some arguments describes."""
+        structure = np.array(arguments, dtype=np.uint64)
+        assert structure.nbytes == self.values[f"sizeof({kind})"]
+        function = {"Tree": "read_nodes", "Reference": "read_reference", "Queries": "read_words"}
+        count = ctypes.c_uint64(len(found))
+        pointers = [_pointer(array) for array in given]
+        getattr(self.library, function[kind])(
+            _pointer(structure), *pointers, count, _pointer(found)
+        )
+        return found
+
     def fields_of_nodes(self, tree, addresses):
         """Row by row the fields of nodes, of both halves."""
-        given = addresses.astype(np.uint32)
-        fields = np.empty((given.size, FIELDS_OF_NODE), dtype=np.uint32)
-        arguments = np.array(tree, dtype=np.uint64)
-        assert arguments.nbytes == self.values["sizeof(Tree)"]
-        self.library.read_nodes(
-            _pointer(arguments), _pointer(given), ctypes.c_uint64(given.size), _pointer(fields)
-        )
-        return fields
+        fields = np.empty((addresses.size, FIELDS_OF_NODE), dtype=np.uint32)
+        return self._read("Tree", tree, fields, addresses.astype(np.uint32))
 
     def codes_of_reference(self, reference, count):
-        codes = np.empty(count, dtype=np.uint8)
-        arguments = np.array(reference, dtype=np.uint64)
-        assert arguments.nbytes == self.values["sizeof(Reference)"]
-        self.library.read_reference(_pointer(arguments), ctypes.c_uint64(count), _pointer(codes))
-        return codes
+        return self._read("Reference", reference, np.empty(count, dtype=np.uint8))
 
     def words_of_queries(self, queries, count):
-        words = np.empty(count, dtype=np.uint64)
-        arguments = np.array(queries, dtype=np.uint64)
-        assert arguments.nbytes == self.values["sizeof(Queries)"]
-        self.library.read_words(_pointer(arguments), ctypes.c_uint64(count), _pointer(words))
-        return words
+        return self._read("Queries", queries, np.empty(count, dtype=np.uint64))
 
     def places(self, numbers, width_bits, strip_bits):
         given = np.array(numbers, dtype=np.uint64)
         found = np.empty_like(given)
-        self.library.find_places(
-            _pointer(given),
-            ctypes.c_uint64(given.size),
-            ctypes.c_uint32(width_bits),
-            ctypes.c_uint32(strip_bits),
-            _pointer(found),
-        )
+        bits = ctypes.c_uint32(width_bits), ctypes.c_uint32(strip_bits)
+        count = ctypes.c_uint64(given.size)
+        self.library.find_places(_pointer(given), count, *bits, _pointer(found))
         return found.tolist()
 
 
@@ -239,8 +235,7 @@ def test_the_real_device_gives_what_the_kernels_expect(compiled, wide):
     assert shared.BLOCK_THREADS == values["BLOCK_THREADS"], "as much memory is shared"
     channels = {size: count for size, (_, count) in shared._TEXEL_FORMATS.items()}
     assert channels[values["sizeof(NodeHalf::Texel)"]] == values["sizeof(NodeHalf::Texel)"] // 4
-    assert channels[values["CODES_IN_WORD"]] == 2
-    assert channels[1] == 1
+    assert channels[values["CODES_IN_WORD"]] == 2 and channels[1] == 1
 
 
 NUMBERS_IN_STRIPS = [0, 1, 3, 4, 5, 31, 32, 33, 127, 128, 4095, 4096, 65_535, 65_536, 100_000]
@@ -304,15 +299,10 @@ def check_nodes(kernel, policy, wide, slots):
     """Read made nodes on a device as the kernels do, and as the package does."""
     tree = made_tree(Layout.of(policy, wide), slots, np.zeros(8, dtype=np.uint8))
     device = HostDevice(1 << 34)
-    page = ResidentPage(
-        device,
-        Uploader(device, HostStream(device)),
-        TreePage(ONLY_PAGE, tree, tree.reference),
-        policy,
-    )
+    uploader = Uploader(device, HostStream(device))
+    page = ResidentPage(device, uploader, TreePage(ONLY_PAGE, tree, tree.reference), policy)
     addresses, expected = nodes_of(tree)
-    found = kernel.fields_of_nodes(page.tree_arguments, addresses)
-    assert np.array_equal(found, expected)
+    assert np.array_equal(kernel.fields_of_nodes(page.tree_arguments, addresses), expected)
     assert len(np.unique(addresses)) == tree.node_count
     page.free()
     assert not device.buffers and not device.textures
@@ -383,26 +373,12 @@ def merge(cxx, library_folder):
     program = HostProgram(compile_for_host(tree_program(Policy(), False, False), library_folder))
 
     def merge_all(pages, blocks=1, threads=1):
-        found, *later = [arrays_of(page) for page in pages]
+        found, *later = [columns_of(page)[:4] for page in pages]
         for other in later:
             found = merged_by(program, found, other, blocks, threads)
-        return page_of(found)
+        return rows_of(MemColumns(*found))
 
     return merge_all
-
-
-def arrays_of(page):
-    """Offsets and three columns, as they lie on a device."""
-    offsets = np.array([0, *accumulate(map(len, page))], dtype=np.int64)
-    rows = np.array([row for rows in page for row in rows], dtype=np.int64).reshape(-1, 3)
-    return [offsets, *(np.ascontiguousarray(column) for column in rows.T)]
-
-
-def page_of(arrays):
-    offsets, *columns = (array.tolist() for array in arrays)
-    rows = list(zip(*columns, strict=True))
-    assert offsets[0] == 0 and offsets[-1] == len(rows)
-    return [rows[begin:end] for begin, end in pairwise(offsets)]
 
 
 def merged_by(program, earlier, later, blocks, threads):

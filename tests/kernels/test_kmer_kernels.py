@@ -81,8 +81,7 @@ def test_kmers_of_every_length_give_the_matches_of_the_definition(sanitized):
 
 def test_memory_that_is_one_byte_short_is_noticed(sanitized):
     lines = sanitized("--short").splitlines()
-    assert len(lines) == 22
-    assert [line for line in lines if not line.endswith(": noticed")] == []
+    assert len(lines) == 22 and [line for line in lines if not line.endswith(": noticed")] == []
 
 
 def large_case(seed):
@@ -122,8 +121,7 @@ def test_larger_cases_give_what_the_cpu_backend_gives(opened_tables, seed):
     case, sampling = large_case(seed)
     cpu, given = KmerCpuBackend(Stats()), opened_tables(watched(seed))
     for expected, found in found_by((cpu, given.backend), tables_of(case, sampling), case):
-        assert expected.count > 100
-        assert difference(found, expected) is None
+        assert expected.count > 100 and difference(found, expected) is None
         assert all(getattr(found, name).dtype == np.int64 for name in COLUMNS)
     assert given.halved == []
     expected = find_on(cpu, case.block())
@@ -185,8 +183,7 @@ def test_what_cannot_be_kept_in_few_bits_is_searched_for_twice(
     opened_tables, minimum_length, bases
 ):
     """Left extensions of more than 12 bits, or lengths of more than 15."""
-    random = np.random.default_rng(minimum_length)
-    record = made_bases(random, bases, "ACGT")
+    record = made_bases(np.random.default_rng(minimum_length), bases, "ACGT")
     copy = record[: bases // 2] + "N" + record[minimum_length // 2 : 3 * minimum_length]
     queries = (record[5:], record[minimum_length // 3 : 2 * minimum_length], "A" + copy[77:], "C")
     case = SearchCase("far", (record + "N" + copy,), queries, minimum_length)
@@ -215,10 +212,8 @@ def test_query_kmers_lie_at_steps_of_their_query_as_on_the_processor(opened_tabl
         every, *found = (
             find_on(one, case.block(), strand) for one in (complete, cpu, given.backend)
         )
-        assert every is not None
         longer = 0
         for columns in found:
-            assert columns is not None
             for rows, rows_of_query in zip(rows_of(every), rows_of(columns), strict=True):
                 windows = [row for row in rows if has_window(row[0], row[2], step)]
                 assert windows == sorted(
@@ -338,6 +333,5 @@ def test_queries_of_every_length_are_turned_in_their_places(opened_tables, seed)
     given = opened_tables(watched(seed))
     given.load_pages(case, 1 + seed % 3 if most > 3 else 1)
     found = given.backend.find_mems(case.block(), STRANDS, ANY)
-    assert found is not None
     for strand in STRANDS:
         assert rows_of(found[strand]) == case.expected(strand)

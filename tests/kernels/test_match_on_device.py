@@ -81,8 +81,7 @@ def test_files(index, machine, tmp_path):
 
 
 def test_a_query_that_others_cut_is_searched_whole(machine):
-    random = np.random.default_rng(3)
-    reference = "".join(random.choice(list("ACGT"), 90_000))
+    reference = "".join(np.random.default_rng(3).choice(list("ACGT"), 90_000))
     query = reference[20_000:] + "N" + reverse_complement(reference) + reference[:500] * 3
     index = mummergpu.Index.build([("r", reference)], min_length=30)
     queries = [("short", reference[:99]), ("long", query), ("other", query[-700:])]
@@ -120,8 +119,7 @@ def test_matches_outlive_the_index(machine):
     assert_equal(found, expected)
     starts = taken(found.reference_start)
     del found
-    assert len(device.shared) == 1
-    assert starts.tolist() == expected.reference_start.tolist()
+    assert len(device.shared) == 1 and starts.tolist() == expected.reference_start.tolist()
     del starts
     assert not device.shared
 

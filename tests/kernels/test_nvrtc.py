@@ -214,9 +214,7 @@ def test_the_filters_of_profiles_compile(architecture):
 
 
 def warp_program(code, nodes):
-    found = RowPolicy.from_code(code).program(nodes, 48 << 10)
-    assert found is not None
-    return found.source
+    return RowPolicy.from_code(code).program(nodes, 48 << 10).source
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -249,17 +247,14 @@ def test_the_filters_of_profiles_of_all_sizes_compile():
 
 def test_the_backends_launch_what_there_is_and_all_of_it():
     for_trees = kernels_launched(tree_search, searching, launches)
-    assert for_trees == kernels_written(TREE_PROGRAM)
-    assert set(KERNELS) <= for_trees
+    assert for_trees == kernels_written(TREE_PROGRAM) and set(KERNELS) <= for_trees
     for_tables = kernels_launched(kmer_tables, kmer_search, cuda_consumers, searching, launches)
     assert for_tables == kernels_written(SEED_PROGRAM)
     for_seeds = {"choose_query_seeds", "count_query_kmers", "place_query_kmers"}
     assert for_tables - for_seeds == kernels_written(KMER_PROGRAM)
     assert set(kmer_tables.KERNELS) <= for_tables
-    for_candidates = kernels_launched(device_candidates, launches)
-    assert for_candidates == kernels_written(MAPPING_PROGRAM)
-    for_compression = kernels_launched(device_compression)
-    assert for_compression == kernels_written(BGZF_PROGRAM)
+    assert kernels_launched(device_candidates, launches) == kernels_written(MAPPING_PROGRAM)
+    assert kernels_launched(device_compression) == kernels_written(BGZF_PROGRAM)
     for_profiles = kernels_launched(device_filters, device_work)
     rows = (byte_program(byte_shape(1)).source, word_program(word_shape(1)).source)
     assert for_profiles == set().union(*map(kernels_written, (SEQUENCE_PROGRAM, *rows)))

@@ -59,8 +59,7 @@ def test_a_device_is_taken_where_there_is_one(machine, name):
     assert stats.settings["device"] == "host"
     expected = plan.divide_memory(GIB, GIB // 4, 3)
     assert backend.page_memory == expected.tree_bytes
-    assert backend.sizes.block_bases == expected.block_bases
-    assert backend.profile
+    assert backend.sizes.block_bases == expected.block_bases and backend.profile
     assert [notice.split(" ")[0] for notice in notices] == ["device"]
     backend.close()
     assert everything_given_back(machine.devices[0])
@@ -112,8 +111,7 @@ def test_the_cpu_backend_asks_for_no_device(machine):
     machine.patch.setattr(opening, "driver_facts", ask)
     notices = []
     backend, _ = chosen(notices, backend="cpu")
-    assert isinstance(backend, TreeCpuBackend)
-    assert notices == []
+    assert isinstance(backend, TreeCpuBackend) and notices == []
 
 
 @pytest.mark.parametrize(
@@ -266,8 +264,7 @@ LEAST = 2 * 3 * SMALLEST_BLOCK * WORK_BYTES_PER_BASE
 def test_blocks_and_trees_share_the_memory(free, streams):
     plan = divide_memory(free, free, streams)
     assert plan.search_bytes == plan.block_bases * WORK_BYTES_PER_BASE
-    assert streams * plan.search_bytes + plan.tree_bytes == free
-    assert plan.tree_bytes >= free // 2
+    assert streams * plan.search_bytes + plan.tree_bytes == free and plan.tree_bytes >= free // 2
     larger = (plan.block_bases + 1) * WORK_BYTES_PER_BASE
     assert plan.block_bases == LARGEST_BLOCK or streams * larger > free // 2
 
@@ -311,8 +308,7 @@ def test_a_buffer_is_kept_while_it_suffices():
     addresses = [workspace.buffer("codes", size) for size in (4000, 1, 3999, 4000, 4400)]
     assert len(set(addresses)) == 1, "there is some slack for a little more"
     assert [buffer.size for buffer in device.buffers] == [workspace.size] == [4500]
-    assert workspace.buffer("names", 4000) != addresses[0]
-    assert len(device.buffers) == 2
+    assert workspace.buffer("names", 4000) != addresses[0] and len(device.buffers) == 2
     workspace.free()
 
 
@@ -331,8 +327,7 @@ def test_a_buffer_that_grows_is_given_back_first():
     workspace = Workspace(device, 10_000)
     workspace.buffer("codes", 6_000)
     workspace.buffer("codes", 9_000)
-    assert len(device.buffers) == 1
-    assert 9_000 <= workspace.size <= 10_000
+    assert len(device.buffers) == 1 and 9_000 <= workspace.size <= 10_000
     workspace.free()
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers import text_cases
 from helpers.device_cases import (
     test_the_columns_are_those_of_the_host,  # noqa: F401
     test_the_text_is_that_of_the_host,  # noqa: F401
@@ -17,14 +18,6 @@ from helpers.in_memory import reference_of
 from helpers.kmer_cases import KMER_CASES, tables_of
 from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
-from helpers.text_cases import (
-    STYLES,
-    TEXT_CASES,
-    TextCase,
-    awkwardly_named,
-    columns_of,
-    text_of_device,
-)
 from helpers.watched_device import WatchedDevice
 
 from mummergpu.errors import BackendError
@@ -39,7 +32,7 @@ WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_leng
 
 
 def test_columns_are_numbered_after_those_before(compiler):
-    case = TEXT_CASES[2]
+    case = text_cases.TEXT_CASES[2]
     expected = columns_of_host(case)
     expected["query"] = expected["query"] + np.uint32(70_000)
     expected["offsets"] = expected["offsets"] + (1 << 33)
@@ -76,12 +69,11 @@ def with_records(compiler):
 def expected_columns(given, case, block, strands=STRANDS):
     mems = given.backend.find_mems(block, strands, ANY)
     assert mems is not None
-    return columns_of_host(TextCase("", reference_of(case.records), block, mems))
+    return columns_of_host(text_cases.TextCase("", reference_of(case.records), block, mems))
 
 
 def in_parts(block, *ends):
-    bounds = [0, *ends, block.query_count]
-    return [block.part(begin, end) for begin, end in pairwise(bounds)]
+    return [block.part(begin, end) for begin, end in pairwise([0, *ends, block.query_count])]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +124,7 @@ def test_columns_outlive_the_backend(with_records):
     assert difference(on_host(columns), expected) is None
     length = taken(columns.length)
     del columns
-    assert len(given.device.shared) == 1
-    assert np.array_equal(length, expected["length"])
+    assert len(given.device.shared) == 1 and np.array_equal(length, expected["length"])
     del length
     assert not given.device.shared
 
@@ -165,28 +156,20 @@ def test_any_request_may_be_refused_and_nothing_is_lost(with_records):
     """Without room for the work a block is halved; without room for columns there is an error."""
     given, block = with_records(WHOLE), WHOLE.block()
     expected = expected_columns(given, WHOLE, block)
-    for searcher in given.backend._searchers:
-        searcher.release()
+    given.release()
     parts = in_parts(block, 5)
-    with refused(given.device, lambda number, size: False):
-        given.backend.find_columns(parts, STRANDS)
-        requests = given.device.requests
     errors = 0
-    for wanted in range(1, requests + 1):
-        for searcher in given.backend._searchers:
-            searcher.release()
-        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
-            try:
-                columns = given.backend.find_columns(parts, STRANDS)
-            except BackendError as error:
-                assert "do not fit the device's memory" in error.message
-                errors += 1
-            else:
-                assert difference(on_host(columns), expected) is None
-                del columns
+    for _ in given.refusals(lambda: given.backend.find_columns(parts, STRANDS)):
+        try:
+            columns = given.backend.find_columns(parts, STRANDS)
+        except BackendError as error:
+            assert "do not fit the device's memory" in error.message
+            errors += 1
+        else:
+            assert difference(on_host(columns), expected) is None
+            del columns
         assert not given.device.shared
-    assert errors == 3 * 7
-    assert len(given.halved) == requests - errors
+    assert errors == 3 * 7 and len(given.halved) == given.device.refusals - errors
 
 
 def test_blocks_that_do_not_fit_are_halved_down_to_a_query(with_records, small_blocks):
@@ -235,11 +218,11 @@ def test_windows_and_pieces_of_any_size_join_to_the_whole(
     compiler, monkeypatch, window_bytes, piece_bytes
 ):
     monkeypatch.setattr(cuda_consumers, "WINDOW_BYTES", window_bytes)
-    case = TEXT_CASES[1]
-    formatter = MummerFormatter(case.reference, STYLES[-1], piece_bytes)
+    case = text_cases.TEXT_CASES[1]
+    formatter = MummerFormatter(case.reference, text_cases.STYLES[-1], piece_bytes)
     device = HostDevice()
-    text = text_of_device(device, compiler, formatter, case.block, case.columns)
-    assert text == case.text(STYLES[-1])
+    text = text_cases.text_of_device(device, compiler, formatter, case.block, case.columns)
+    assert text == case.text(text_cases.STYLES[-1])
     assert (device.launches.count("write_text") > 1) == (window_bytes < len(text))
 
 
@@ -248,7 +231,7 @@ def with_format(compiler):
     """Opens backends with a case loaded, each with the host's text; closes them."""
     every = []
 
-    def open_with_format(case, style=STYLES[-1], memory=None, with_columns=False):
+    def open_with_format(case, style=text_cases.STYLES[-1], memory=None, with_columns=False):
         device, stats, notices = WatchedDevice(), Stats(), list[str]()
         backend = KmerCudaBackend(
             device, compiler, stats, notices.append, memory, closes_device=True
@@ -261,7 +244,7 @@ def with_format(compiler):
         every.append(OpenedBackend(backend, device, stats, notices))
 
         def expected(block):
-            rows = {strand: columns_of(case.expected(strand)) for strand in STRANDS}
+            rows = {strand: text_cases.columns_of(case.expected(strand)) for strand in STRANDS}
             return b"".join(piece.tobytes() for piece in formatter.format_block(block, rows))
 
         return every[-1], expected
@@ -271,17 +254,15 @@ def with_format(compiler):
 
 
 def joined(text):
-    assert text is not None
     return b"".join(piece.tobytes() for piece in text.pieces)
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", text_cases.STYLES)
 def test_a_search_returns_the_text_of_its_matches(with_format, style):
     given, expected = with_format(WHOLE, style)
-    block = awkwardly_named(WHOLE.block())
+    block = text_cases.awkwardly_named(WHOLE.block())
     assert given.backend.makes_text
     found = given.backend.find_text(block, STRANDS, ANY)
-    assert found is not None
     count = sum(len(rows) for strand in STRANDS for rows in WHOLE.expected(strand))
     assert joined(found) == expected(block) and found.count == count
     # The order of the strands that are asked for does not matter.
@@ -292,14 +273,13 @@ def test_a_search_returns_the_text_of_its_matches(with_format, style):
 
 def test_every_launch_and_byte_of_a_text_is_accounted_for(with_format):
     given, _ = with_format(WHOLE)
-    block = awkwardly_named(WHOLE.block())
+    block = text_cases.awkwardly_named(WHOLE.block())
     given.device.launches.clear()
     before = dict(given.stats.bytes)
     text = joined(given.backend.find_text(block, STRANDS, ANY))
     launches = {name: kernel.launches for name, kernel in given.stats.kernels.items()}
     used = {name: count for name, count in launches.items() if count > 0}
-    assert Counter(given.device.launches) == used
-    assert used["count_text"] == used["write_text"] == 1
+    assert Counter(given.device.launches) == used and used["count_text"] == used["write_text"] == 1
     assert given.stats.stages["text_kernel"].count == 2
     assert given.stats.stages["kmer_kernel"].count == sum(used.values()) - 2
     # Two strands have two headers for each query.
@@ -340,37 +320,26 @@ def test_names_that_do_not_fit_leave_the_search_with_columns(with_format):
 
 def test_any_request_may_be_refused_and_no_text_is_lost(with_format):
     given, expected = with_format(WHOLE)
-    block = awkwardly_named(WHOLE.block())
+    block = text_cases.awkwardly_named(WHOLE.block())
     text = expected(block)
-    with refused(given.device, lambda number, size: False):
+    for _ in given.refusals(lambda: given.backend.find_text(block, STRANDS, ANY)):
         assert joined(given.backend.find_text(block, STRANDS, ANY)) == text
-        requests = given.device.requests
-    assert requests > 20
-    for searcher in given.backend._searchers:
-        searcher.release()
-    for wanted in range(1, requests + 1):
-        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
-            assert joined(given.backend.find_text(block, STRANDS, ANY)) == text
-        for searcher in given.backend._searchers:
-            searcher.release()
-    assert given.halved == [13] * requests
-    assert given.device.refusals == requests
+    assert given.halved == [13] * given.device.refusals and given.device.refusals > 20
 
 
 def test_blocks_that_do_not_fit_are_halved_and_a_query_that_does_not_has_no_text(
     with_format, small_blocks
 ):
     given, expected = with_format(REPEATS, memory=small_blocks)
-    block = awkwardly_named(REPEATS.block())
+    block = text_cases.awkwardly_named(REPEATS.block())
     assert joined(given.backend.find_text(block, STRANDS, ANY)) == expected(block)
     assert given.halved[0] == 16
     long = SearchCase("long", REPEATS.records, ("A" * 3000,), 5)
-    assert given.backend.find_text(awkwardly_named(long.block()), STRANDS, ANY) is None
+    assert given.backend.find_text(text_cases.awkwardly_named(long.block()), STRANDS, ANY) is None
 
 
 def assert_same_columns(found, backend, block):
     expected = backend.find_mems(block, STRANDS, ANY)
-    assert found is not None and expected is not None
     assert set(found.mems) == set(expected) == set(STRANDS)
     for strand, columns in expected.items():
         for name, values in columns._asdict().items():
@@ -381,10 +350,9 @@ def assert_same_columns(found, backend, block):
 def test_text_comes_with_columns_where_these_are_needed(with_format, small_blocks):
     for case, memory in ((WHOLE, None), (REPEATS, small_blocks)):
         given, expected = with_format(case, memory=memory, with_columns=True)
-        block = awkwardly_named(case.block())
+        block = text_cases.awkwardly_named(case.block())
         found = given.backend.find_text(block, STRANDS, ANY)
-        assert joined(found) == expected(block)
-        assert bool(given.halved) == (memory is not None)
+        assert joined(found) == expected(block) and bool(given.halved) == (memory is not None)
         assert_same_columns(found, given.backend, block)
         empty = block.part(0, 0)
         assert_same_columns(given.backend.find_text(empty, STRANDS, ANY), given.backend, empty)
@@ -392,18 +360,17 @@ def test_text_comes_with_columns_where_these_are_needed(with_format, small_block
 
 def test_text_without_columns_copies_none(with_format):
     given, _ = with_format(WHOLE)
-    found = given.backend.find_text(awkwardly_named(WHOLE.block()), STRANDS, ANY)
+    found = given.backend.find_text(text_cases.awkwardly_named(WHOLE.block()), STRANDS, ANY)
     assert found is not None and not found.mems
 
 
 def test_halves_that_are_too_long_together_are_no_text(with_format, small_blocks, monkeypatch):
     given, expected = with_format(REPEATS, memory=small_blocks)
-    block = awkwardly_named(REPEATS.block())
+    block = text_cases.awkwardly_named(REPEATS.block())
     size = len(expected(block))
     for limit in (size - 1, size):
         monkeypatch.setattr(cuda_consumers, "MAX_TEXT_BYTES", limit)
-        found = given.backend.find_text(block, STRANDS, ANY)
-        assert (found is None) == (limit < size)
+        assert (given.backend.find_text(block, STRANDS, ANY) is None) == (limit < size)
     assert given.halved
 
 

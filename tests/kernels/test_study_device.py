@@ -111,13 +111,11 @@ def test_every_policy_finds_the_same(studied):
 def test_what_a_run_costs_is_recorded(studied):
     (run,) = studied.measure([("m", False)])
     pages = len(CASE.page_plan)
-    assert pages > 2
-    assert set(KERNELS) <= set(run.kernels)
+    assert pages > 2 and set(KERNELS) <= set(run.kernels)
     assert run.kernels["match_kernel"].launches == pages
     # A launch on the host's device takes a millisecond by its own clock.
     for kernel in run.kernels.values():
-        assert kernel.node_visits is None
-        assert kernel.milliseconds == pytest.approx(kernel.launches)
+        assert kernel.node_visits is None and kernel.milliseconds == pytest.approx(kernel.launches)
     launches = Counter({name: kernel.launches for name, kernel in run.kernels.items()})
     ordering = sum(launches[name] for name in ORDERING_KERNELS)
     assert launches["merge_pages"] > 0 and launches["sort_candidates"] > 0
@@ -127,8 +125,7 @@ def test_what_a_run_costs_is_recorded(studied):
     assert seconds["print"] == pytest.approx((launches.total() - ordering - pages) / 1000)
     assert run.kernel_seconds == pytest.approx(launches.total() / 1000)
     stages = {*("build", "order", "flatten", "upload", "match", "print", "ordering", "download")}
-    assert set(seconds) == stages | {"search"}
-    assert all(value > 0 for value in seconds.values())
+    assert set(seconds) == stages | {"search"} and all(value > 0 for value in seconds.values())
 
 
 def test_bytes_are_those_of_the_trees_the_queries_and_the_matches(studied):
@@ -227,8 +224,7 @@ def test_a_sweep_on_a_device(studied, tmp_path, monkeypatch):
 
 
 def test_a_sweep_that_goes_on_makes_only_what_is_missing(studied, tmp_path):
-    codes = [NO_POLICY, "m"]
-    options = options_of(codes, CASE, runs=3, control_runs=1)
+    options = options_of([NO_POLICY, "m"], CASE, runs=3, control_runs=1)
     assert sweep_into(tmp_path, DATA, options, studied.searcher) == 7
     progress = Steps()
     more = replace(options, profile=True)
@@ -249,16 +245,14 @@ def test_all_programs_are_compiled_before(studied, tmp_path, monkeypatch, profil
     codes = [NO_POLICY, "n", "m", "mn", "Tm", "QRTmrtn"]
     studied.searcher.compile_programs(codes, True, profile)
     assert asked == [], "there is no folder to keep them in"
-    options = DeviceOptions(kernel_folder=str(tmp_path))
-    monkeypatch.setattr(studied.searcher, "_options", options)
+    monkeypatch.setattr(studied.searcher, "_options", DeviceOptions(kernel_folder=str(tmp_path)))
     studied.searcher.compile_programs(codes, True, profile)
     expected = {
         (tree_program(Policy.from_code(code), True, counting), "sm_90")
         for code in codes
         for counting in ((False, True) if profile else (False,))
     }
-    assert len(asked) == len(set(asked)) == 4 * (1 + profile)
-    assert set(asked) == expected
+    assert len(asked) == len(set(asked)) == 4 * (1 + profile) and set(asked) == expected
 
 
 def test_a_program_that_does_not_compile_is_an_error(studied, tmp_path, monkeypatch):

@@ -71,8 +71,7 @@ def made_tiles(random, count, most):
     ("count", "most", "memory"), [(1, 9, 28), (150, 64, 18), (61, 140, 28), (41, 600, 28)]
 )
 def test_tiles_are_aligned_as_by_the_processor(compiled, costs, count, most, memory):
-    random = np.random.default_rng(count)
-    queries, reference, tiles = made_tiles(random, count, most)
+    queries, reference, tiles = made_tiles(np.random.default_rng(count), count, most)
     assert fit_two(costs, tiles.lengths, tiles.reference_lengths).all()
     device = HostDevice()
     aligner = DeviceTiles(device, device.load(compiled), costs, 1 << memory, Stats())

@@ -34,8 +34,7 @@ def test_the_span_of_each_mate_counts_from_zero():
 
 def test_a_read_of_random_bases_comes_from_nowhere():
     name = "chr20_2099194_2098997_1_0_0_1_0:0:0_1:0:0_1f"
-    assert true_span(name, 1, 150) is not None
-    assert true_span(name, 2, 150) is None
+    assert true_span(name, 1, 150) is not None and true_span(name, 2, 150) is None
     with pytest.raises(ValueError, match=r"dwgsim: LMONO\.17"):
         true_span("LMONO.17", 1, 150)
 
@@ -114,14 +113,12 @@ def test_reads_lie_where_their_names_tell(tmp_path, dwgsim_binary):
         lines = path.read_text().splitlines()
         for head, bases in zip(lines[::4], lines[1::4], strict=True):
             truth = true_span(head.removeprefix("@").rsplit("/", 1)[0], mate, len(bases))
-            assert truth is not None
             expected = records[truth.contig][truth.start : truth.end]
             if truth.reverse:
                 expected = reverse_complement(expected)
             agreeing += sum(map(str.__eq__, bases, expected)) >= 55
     # The others have an insertion or a deletion.
-    assert agreeing >= 780
-    assert count_reads(made.mates[0]) == 400
+    assert agreeing >= 780 and count_reads(made.mates[0]) == 400
     before = made.mates[0].stat().st_mtime_ns
     assert read_set("repeats", reference, 60, 400, 5, tmp_path) == made
     assert made.mates[0].stat().st_mtime_ns == before
@@ -301,8 +298,7 @@ def test_a_read_that_one_mapper_left_out_is_listed_if_the_other_is_right():
 def test_differing_reads_of_low_quality_in_both_can_be_left_out():
     first = [read("x", 100, 3), read("y", 100, 3)]
     second = [read("x", 900, 9), read("y", 900, 4)]
-    found = cells(differing_lines(first, second, 5))
-    assert [row["read"] for row in found] == ["x"]
+    assert [row["read"] for row in cells(differing_lines(first, second, 5))] == ["x"]
 
 
 SINGLE = MappingJob(Path("g.fa"), (Path("r1.fq"),), 3)

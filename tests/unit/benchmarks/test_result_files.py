@@ -15,8 +15,7 @@ FILES = sorted(path.name for path in (FOLDER / "results").glob("*.json"))
 def test_the_readme_names_every_file_once():
     text = (FOLDER / "README.md").read_text().partition("## Which table")[2]
     table = [line for line in text.splitlines() if line.startswith("|")]
-    named = re.findall(r"`([\w.-]+\.json)`", "\n".join(table))
-    assert sorted(named) == FILES
+    assert sorted(re.findall(r"`([\w.-]+\.json)`", "\n".join(table))) == FILES
     notes = {line.split("|")[-2].strip() for line in table[2:]} - {""}
     assert notes and all(f"\n{number}. " in text for number in notes)
     programs = set(re.findall(r"`(\w+\.py)", "\n".join(table)))

@@ -7,7 +7,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -66,14 +65,11 @@ def only_file(folder):
 def test_a_second_start_compiles_nothing(folder):
     first, second = Run(folder), Run(folder)
     image = first.get()
-    assert first.counts == (0, 1, 0)
-    assert second.get() == image
-    assert second.get() == image
-    assert second.counts == (2, 0, 0)
+    assert first.counts == (0, 1, 0) and second.get() == image
+    assert second.get() == image and second.counts == (2, 0, 0)
     assert second.compiler.calls == []
     # All may read it, as from a container's image, and nobody else may write it.
-    assert only_file(folder).stat().st_mode & 0o777 == 0o644
-    assert not first.notices + second.notices
+    assert only_file(folder).stat().st_mode & 0o777 == 0o644 and not first.notices + second.notices
 
 
 def test_whatever_makes_a_difference_has_a_file_of_its_own(folder):
@@ -113,18 +109,14 @@ def test_the_key_holds_all_that_the_image_depends_on(monkeypatch):
     monkeypatch.setattr(kernel_cache, "CACHE_FORMAT", 3)
     monkeypatch.setattr(compilation, "OPTIONS", (*compilation.OPTIONS, "--use_fast_math"))
     keys.append(key())
-    assert len(set(keys)) == len(keys)
-    assert {len(one) for one in keys} == {32}
+    assert len(set(keys)) == len(keys) and {len(one) for one in keys} == {32}
 
 
-def test_the_key_leaves_out_what_the_program_cannot_include():
+def test_the_key_leaves_out_the_order_of_files_and_what_the_program_cannot_include():
+    expected = cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
     others = SOURCES | {"other/a.cuh": "int c;\n", "d.cuh": "int d;\n"}
-    assert cache_key(others, PLAIN, "sm_90", (13, 0)) == cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
-
-
-def test_the_key_does_not_hang_on_the_order_of_the_files():
-    turned = dict(reversed(SOURCES.items()))
-    assert cache_key(turned, PLAIN, "sm_90", (13, 0)) == cache_key(SOURCES, PLAIN, "sm_90", (13, 0))
+    for same in (others, dict(reversed(SOURCES.items()))):
+        assert cache_key(same, PLAIN, "sm_90", (13, 0)) == expected
 
 
 DAMAGES = {
@@ -143,17 +135,14 @@ def test_a_damaged_file_is_replaced(damage, folder):
     assert len(sound) == HEADER_BYTES + len(image)
     path.write_bytes(DAMAGES[damage](sound))
     run = Run(folder)
-    assert run.get() == image
-    assert run.counts == (0, 1, 1)
-    assert run.notices == []
-    assert only_file(folder) == path
+    assert run.get() == image and run.counts == (0, 1, 1)
+    assert run.notices == [] and only_file(folder) == path
     assert path.read_bytes() == sound
 
 
 def test_without_a_folder_everything_is_compiled():
     run = Run(None)
-    assert run.get() == run.get()
-    assert run.counts == (0, 2, 0)
+    assert run.get() == run.get() and run.counts == (0, 2, 0)
     assert run.notices == []
 
 
@@ -192,8 +181,7 @@ def test_what_does_not_compile_is_not_kept(folder):
     run = Run(folder)
     with pytest.raises(BackendError, match="no"):
         run.cache.cubin(SOURCES, PLAIN, "sm_90", refuse)
-    assert not folder.exists()
-    assert run.get() == Run(None).get()
+    assert not folder.exists() and run.get() == Run(None).get()
 
 
 def age(path, seconds):
@@ -221,21 +209,18 @@ def test_what_was_not_used_for_the_longest_time_goes_first(folder):
     # Found again: the oldest becomes the youngest.
     assert Run(folder, room).get(architecture="sm_75")
     Run(folder, room).get(architecture="sm_90")
-    assert len(names(folder)) == 3
-    assert paths["sm_80"] not in names(folder)
+    assert len(names(folder)) == 3 and paths["sm_80"] not in names(folder)
     assert {paths["sm_75"], paths["sm_86"]} < names(folder)
 
 
 def test_what_this_process_has_used_stays(folder):
-    old = Run(folder)
-    old.get(architecture="sm_80")
+    Run(folder).get(architecture="sm_80")
     age(only_file(folder), 1000)
     run = Run(folder, maximum_bytes=1)
     for architecture in ("sm_80", "sm_86", "sm_90"):
         run.get(architecture=architecture)
     assert len(kept(folder)) == 3
-    again = Run(folder, maximum_bytes=1)
-    again.get(architecture="sm_120")
+    Run(folder, maximum_bytes=1).get(architecture="sm_120")
     assert len(kept(folder)) == 1
 
 
@@ -245,10 +230,8 @@ def test_other_files_stay_and_abandoned_ones_go(folder):
     for name in ("notes.txt", "download.part", old, new):
         (folder / name).write_bytes(bytes(5000))
         age(folder / name, 0 if name == new else ABANDONED_SECONDS + 60)
-    run = Run(folder, maximum_bytes=1)
-    run.get()
-    assert old not in names(folder)
-    assert {"notes.txt", "download.part", new} < names(folder)
+    Run(folder, maximum_bytes=1).get()
+    assert old not in names(folder) and {"notes.txt", "download.part", new} < names(folder)
     assert len(kept(folder)) == 1
 
 
@@ -265,15 +248,10 @@ def test_threads_load_each_program_once(folder, monkeypatch):
     monkeypatch.setattr(kernel_cache, "read_sources", lambda: SOURCES)
     run = Run(folder)
     played = Loader(), type("Cache", (), {"cubin": lambda _, *given: run.get(*given)})()
-    programs, loaded = Programs(*played), list[Any]()
-    threads = [
-        threading.Thread(target=lambda: loaded.append(programs.load(PLAIN))) for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(loaded) == 8 and len(set(loaded)) == 1
+    programs = Programs(*played)
+    with ThreadPoolExecutor(8) as pool:
+        loaded = list(pool.map(lambda _: programs.load(PLAIN), range(8)))
+    assert len(set(loaded)) == 1
     with ThreadPoolExecutor(2) as executor:
         programs.load_all([PLAIN, FAST], executor)
     assert programs.load(PLAIN) is loaded[0]
@@ -333,14 +311,7 @@ def test_threads_compile_different_programs_side_by_side(folder):
         return program.name.encode()
 
     run = Run(folder)
-    threads = [
-        threading.Thread(target=run.cache.cubin, args=(SOURCES, program, "sm_90", compile))
-        for program in (PLAIN, FAST)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert run.counts == (0, 2, 0)
-    assert run.get() == b"plain"
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: run.cache.cubin(SOURCES, one, "sm_90", compile), (PLAIN, FAST)))
+    assert run.counts == (0, 2, 0) and run.get() == b"plain"
     assert run.get(program=FAST) == b"fast"

@@ -47,8 +47,7 @@ def test_each_function_gets_its_arguments(version):
     library = Nvcomp(played)
     assert library.max_bytes(65_280) == 4321
     size, options, _ = played.given["GetMaxOutputChunkSize"]
-    assert size == 65_280
-    assert (options.algorithm, bytes(options)[4:]) == (nvcomp.LEVEL, bytes(60))
+    assert size == 65_280 and (options.algorithm, bytes(options)[4:]) == (nvcomp.LEVEL, bytes(60))
     assert library.workspace_bytes(3, 65_280) == 4321
     name = "GetTempSize" if version >= 6000 else "GetTempSizeAsync"
     count, size, _, _, total, *stream = played.given[name]

@@ -58,8 +58,7 @@ def broken(text):
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
 def test_a_cubin_is_machine_code_for_its_architecture(architecture):
     cubin = compile_program(SOURCES, PLAIN, architecture)
-    assert cubin.startswith(b"\x7fELF")
-    assert b".text.first" in cubin
+    assert cubin.startswith(b"\x7fELF") and b".text.first" in cubin
     assert cubin == compile_program(SOURCES, PLAIN, architecture)
 
 
@@ -67,8 +66,7 @@ def test_a_cubin_is_machine_code_for_its_architecture(architecture):
 @pytest.mark.parametrize(("wide", "number"), [(False, b"314159"), (True, b"271828")])
 def test_macros_choose_what_is_compiled(wide, number):
     made = compile_program(SOURCES, replace(PLAIN, macros=(("WIDE", int(wide)),)), "compute_80")
-    assert b".target sm_80" in made
-    assert number in made
+    assert b".target sm_80" in made and number in made
     # The driver reads PTX up to its zero byte.
     assert made.endswith(b"\0")
 
@@ -76,8 +74,7 @@ def test_macros_choose_what_is_compiled(wide, number):
 @pytest.mark.usefixtures("nvrtc")
 def test_profilers_find_the_lines_of_the_source():
     cubin = compile_program(SOURCES, PLAIN, "sm_90")
-    assert b".debug_line" in cubin
-    assert b"first.cu" in cubin
+    assert b".debug_line" in cubin and b"first.cu" in cubin
 
 
 @pytest.mark.usefixtures("nvrtc")
@@ -86,8 +83,7 @@ def test_warnings_are_kept_and_stop_nothing():
     image, log = compile_with_log(
         broken("__device__ int f() { int unused; return 1; }\n"), PLAIN, "sm_90"
     )
-    assert "never referenced" in log
-    assert image.startswith(b"\x7fELF")
+    assert "never referenced" in log and image.startswith(b"\x7fELF")
 
 
 @pytest.mark.usefixtures("nvrtc")
@@ -101,10 +97,8 @@ def test_an_error_names_the_place_and_holds_the_log():
     assert str(error).startswith(
         "backend 'cuda': the kernels 'plain' do not compile for sm_90: common/deep.cuh(6): error:"
     )
-    assert "\n" not in str(error)
-    assert "common/deep.cuh(7)" in error.log
-    assert "\0" not in error.log
-    assert error.__notes__ == [error.log.rstrip()]
+    assert "\n" not in str(error) and "common/deep.cuh(7)" in error.log
+    assert "\0" not in error.log and error.__notes__ == [error.log.rstrip()]
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.log) == (str(error), error.log)
 
@@ -140,8 +134,7 @@ def test_programs_are_destroyed(text, monkeypatch):
 
 @pytest.mark.usefixtures("nvrtc")
 def test_nvrtc_knows_the_architectures_of_the_tests():
-    assert nvrtc_version() >= (12, 0)
-    assert {75, 80, 90} <= set(known_architectures())
+    assert nvrtc_version() >= (12, 0) and {75, 80, 90} <= set(known_architectures())
     assert choose_architecture((9, 0)) == "sm_90"
 
 

@@ -95,8 +95,7 @@ def test_arrays_go_in_and_come_out(stream, count, threads):
     """Pieces of 64 bytes are eight numbers."""
     with ThreadPoolExecutor(max(1, threads)) as pool:
         copiers = pool if threads else None
-        way = Staging(PinningDevice(), stream, copiers=copiers)
-        check_ways(way, stream, count)
+        check_ways(Staging(PinningDevice(), stream, copiers=copiers), stream, count)
 
 
 def check_ways(way, stream, count):
@@ -163,8 +162,7 @@ class Way:
 
     def __init__(self, threads=3):
         self.device, self.stream = PinningDevice(), LazyStream()
-        played = self.device, self.stream
-        self.uploader = Uploader(*played, threads)
+        self.uploader = Uploader(*(self.device, self.stream), threads)
 
     @property
     def is_prepared(self):
@@ -176,8 +174,7 @@ def way(monkeypatch):
     monkeypatch.setattr(pinned_staging, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(pinned_staging, "BYTES_PER_THREAD", 2 * PIECE)
     monkeypatch.setattr(pinned_staging, "LEAST_BYTES", 4 * PIECE)
-    made = Way()
-    yield made
+    yield Way()
     assert not any(thread.name.startswith("upload") for thread in threading.enumerate())
 
 
@@ -254,8 +251,7 @@ def test_an_error_of_a_thread_arrives(way, fail_at, threads):
     with pytest.raises(BackendError, match="played"), made.uploader.prepared(1 << 20):
         made.uploader.copy_in(0, bytes_of(40 * PIECE))
     # All copies are done, and nothing stays pinned.
-    assert len(made.stream.work) == fail_at
-    assert made.stream.done == len(made.stream.work)
+    assert len(made.stream.work) == fail_at and made.stream.done == len(made.stream.work)
     assert not made.is_prepared
 
 

@@ -57,8 +57,7 @@ def test_shared_memory_is_asked_for_once(pycuda_device, log):
     device = SimpleNamespace(resources_of=lambda *of: of)
     program, stream = pycuda_device._Program(b"image", device), pycuda_device._Stream(256)
     for shared in (48 << 10, 100_000, 100_000, 60_000):
-        shape = BlockShape(64, shared)
-        stream.launch(program, "search", 7, (1, np.uint32(2)), shape)
+        stream.launch(program, "search", 7, (1, np.uint32(2)), BlockShape(64, shared))
         assert log[-1] == ("launch", (7, 1), (64, 1, 1), (1, 2), shared)
     stream.launch(program, "search", 1, (1, np.uint32(2)))
     assert log[-1] == ("launch", (1, 1), (256, 1, 1), (1, 2), 0)

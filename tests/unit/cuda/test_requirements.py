@@ -6,32 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from helpers.played_machine import H200, SOUND
 
 from mummergpu.cuda import driver as driver_module
 from mummergpu.cuda import requirements
 from mummergpu.cuda.device_library import AUTO, CUDA_BINDINGS, PYCUDA, device_opener
-from mummergpu.cuda.driver import (
-    LIBRARY,
-    DeviceFacts,
-    DriverFacts,
-    ask_driver,
-    ask_for_context,
-    driver_facts,
-)
-from mummergpu.cuda.requirements import (
-    CompilerFacts,
-    CudaFacts,
-    compiler_facts,
-    cuda_facts,
-    library_to_use,
-    obstacles,
-    target,
-)
+from mummergpu.cuda.driver import LIBRARY, DriverFacts, ask_driver, ask_for_context, driver_facts
+from mummergpu.cuda.requirements import CompilerFacts, cuda_facts, obstacles
 from mummergpu.errors import BackendError
 from mummergpu.runtime import optional_imports
 from mummergpu.runtime.optional_imports import Library
-
-GIB = 1 << 30
 
 
 @pytest.fixture
@@ -56,14 +40,12 @@ def test_the_driver_is_asked_once_in_a_process(asked):
     with ThreadPoolExecutor(8) as pool:
         facts = list(pool.map(lambda _: driver_facts(), range(8)))
     assert {one.problem for one in facts} == {"answer 1"}
-    assert cuda_facts(measure_memory=False).driver == facts[0]
-    assert asked == [False]
+    assert cuda_facts(measure_memory=False).driver == facts[0] and asked == [False]
 
 
 def test_memory_is_measured_anew_each_time(asked):
     answers = [cuda_facts(measure_memory=True).driver.problem for _ in range(2)]
-    assert answers == ["answer 1", "answer 2"]
-    assert asked == [True, True]
+    assert answers == ["answer 1", "answer 2"] and asked == [True, True]
     assert driver_facts().problem == "answer 3"
 
 
@@ -77,15 +59,10 @@ def test_no_driver_is_a_problem_and_no_error():
     )
 
 
-def test_a_library_has_its_version():
-    found = optional_imports.find("pytest", "pytest")
-    assert found == Library("pytest", pytest.__version__, None)
-
-
-def test_a_library_that_is_missing_is_not_installed():
-    assert optional_imports.find("nobodys-library", "nobodys_library") == Library(
-        "nobodys-library", None, "not installed"
-    )
+def test_a_library_has_its_version_or_is_not_installed():
+    assert optional_imports.find("pytest", "pytest") == Library("pytest", pytest.__version__, None)
+    missing = optional_imports.find("nobodys-library", "nobodys_library")
+    assert missing == Library("nobodys-library", None, "not installed")
 
 
 @pytest.mark.parametrize(
@@ -106,13 +83,6 @@ def test_a_library_that_is_broken_is_no_error(text, problem, tmp_path, monkeypat
     assert found == Library("broken-library", "1.5", f"cannot be imported: {problem}")
 
 
-H200 = DeviceFacts(0, "NVIDIA H200", (9, 0), 132, 140 * GIB, 139 * GIB, None)
-SOUND = CudaFacts(
-    DriverFacts((13, 0), (H200,), None),
-    Library("pycuda", "2026.1", None),
-    Library("cuda-bindings", "13.0.1", None),
-    CompilerFacts((13, 5), (75, 80, 90, 100), None),
-)
 NO_DRIVER = DriverFacts(None, (), "no NVIDIA driver (not found)")
 NO_PYCUDA = Library("pycuda", None, "not installed")
 BROKEN_PYCUDA = Library("pycuda", "2026.1", "cannot be imported: no libcuda.so.1")
@@ -123,13 +93,10 @@ INSTALL = "pip install 'mummergpu[cuda-wheels]' (in a clone: pip install '.[cuda
 INSTALL_12 = "pip install 'mummergpu[cuda12-wheels]'"
 
 
-def test_nothing_is_missing_where_all_is_there():
-    assert obstacles(SOUND) == []
-
-
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
+        ({}, []),
         ({"driver": NO_DRIVER}, ["no NVIDIA driver (not found): install NVIDIA's driver"]),
         # Without a driver PyCUDA cannot be imported; that is not a second thing to mend.
         ({"driver": NO_DRIVER, "pycuda": BROKEN_PYCUDA}, ["no NVIDIA driver (not found): install"]),
@@ -185,8 +152,8 @@ def test_what_is_missing_comes_with_what_to_do(changes, expected):
 def test_one_device_that_works_is_enough():
     busy, old = replace(H200, number=1, problem="busy"), replace(H200, capability=(5, 0))
     assert obstacles(replace(SOUND, driver=DriverFacts((13, 0), (old, H200, busy), None))) == []
-    assert target(H200, SOUND.compiler) == "sm_90"
-    assert target(old, SOUND.compiler) is None
+    targets = [requirements.target(one, SOUND.compiler) for one in (H200, old)]
+    assert targets == ["sm_90", None]
 
 
 def test_a_compiler_that_is_missing_is_a_problem(monkeypatch):
@@ -194,7 +161,7 @@ def test_a_compiler_that_is_missing_is_a_problem(monkeypatch):
         raise BackendError("cuda", "NVRTC cannot be loaded")
 
     monkeypatch.setattr(requirements, "nvrtc_version", refuse)
-    assert compiler_facts() == CompilerFacts(None, (), "NVRTC cannot be loaded")
+    assert requirements.compiler_facts() == CompilerFacts(None, (), "NVRTC cannot be loaded")
 
 
 def test_this_machine_can_be_looked_at():
@@ -226,7 +193,7 @@ NEITHER = replace(SOUND, pycuda=NO_PYCUDA, bindings=NO_BINDINGS, compiler=NO_NVR
     ],
 )
 def test_pycuda_is_taken_where_it_works(facts, wanted, found):
-    assert library_to_use(facts, wanted) == found
+    assert requirements.library_to_use(facts, wanted) == found
     # What is missing is told, and nothing else.
     assert bool(obstacles(facts, wanted)) == (found is None)
 
@@ -249,15 +216,13 @@ def test_wheels_are_named():
 
 def test_pycuda_is_named_where_the_user_wants_it():
     lines = told(NEITHER, PYCUDA)
-    assert len(lines) == 2
-    assert all("pip install 'mummergpu[cuda]'" in line for line in lines)
+    assert len(lines) == 2 and all("pip install 'mummergpu[cuda]'" in line for line in lines)
     assert "needs a C++ compiler and CUDA's headers; or --device-library cuda-bindings" in lines[0]
     (line,) = told(replace(SOUND, pycuda=BROKEN_PYCUDA), PYCUDA)
     assert line.startswith("PyCUDA cannot be imported: no libcuda.so.1: pip install --force-reins")
     assert line.endswith("tall --no-cache-dir pycuda")
     # Without a driver it cannot be imported; that is not a second thing to mend.
-    no_driver = DriverFacts(None, (), "no NVIDIA driver (not found)")
-    assert len(told(replace(SOUND, driver=no_driver, pycuda=BROKEN_PYCUDA), PYCUDA)) == 1
+    assert len(told(replace(SOUND, driver=NO_DRIVER, pycuda=BROKEN_PYCUDA), PYCUDA)) == 1
 
 
 def test_each_library_has_a_device(nvrtc):

@@ -17,7 +17,7 @@ import matplotlib
 import numpy as np
 import pytest
 from helpers.loops import each
-from helpers.made_matches import Row, made_matches
+from helpers.made_matches import made_matches
 from helpers.sequences import reverse_complement
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,8 +49,7 @@ from mummergpu.errors import LibraryError, OptionError
 
 def test_positions_belong_to_records_that_are_not_empty():
     made = axis_of(0, 3, 0, 0, 2, 0)
-    assert made.base_count == 5
-    assert made.numbers_of(np.arange(5)).tolist() == [1, 1, 1, 4, 4]
+    assert made.base_count == 5 and made.numbers_of(np.arange(5)).tolist() == [1, 1, 1, 4, 4]
 
 
 def axis_of(*lengths, names=None, **more):
@@ -141,8 +140,7 @@ def test_there_are_names_and_borders():
         label_axis(axes, "x", AXES["chromosomes"])
         label_axis(axes, "y", AXES["a plasmid"])
         assert axes.get_xlabel() == "genome, 16 records (12.7 Mb)"
-        assert axes.get_ylabel() == "genome, 2 records (Mb)"
-        assert len(axes.lines) == 15 + 1
+        assert axes.get_ylabel() == "genome, 2 records (Mb)" and len(axes.lines) == 15 + 1
         names = [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
         assert names == ["NZ_CP016625.1"]
         names = [label.get_text() for label in axes.xaxis.get_ticklabels(minor=True)]
@@ -163,27 +161,22 @@ def test_queries_come_in_the_order_of_the_reference():
     ]
     order, is_turned = layout_of(rows, [40, 40, 40, 40, 40], [300, 100])
     # The fourth matches nowhere, and the fifth before the first in the second record.
-    assert order == [2, 1, 4, 0, 3]
-    assert is_turned == [False, False, True, False, False]
+    assert order == [2, 1, 4, 0, 3] and is_turned == [False, False, True, False, False]
 
 
-def test_the_record_that_shares_most_bases_counts():
+def test_the_record_that_shares_most_bases_counts_and_of_equal_ones_the_first():
     rows = [
         *((0, 0, start, start, 20, False) for start in (0, 30, 60)),
         (0, 1, 0, 0, 50, True),
         (1, 1, 0, 60, 5, False),
     ]
     assert layout_of(rows, [100, 100], [100, 100]) == ([0, 1], [False, False])
-
-
-def test_a_far_copy_does_not_move_a_query():
-    rows = [(0, 0, 0, 900, 10, False), (0, 0, 20, 120, 50, False), (1, 0, 0, 500, 50, False)]
-    assert layout_of(rows, [100, 100], [1000])[0] == [0, 1]
-
-
-def test_of_equal_records_the_first_counts():
     rows = [(0, 1, 0, 5, 20, False), (0, 0, 30, 50, 20, False), (1, 0, 0, 99, 1, False)]
     assert layout_of(rows, [100, 100], [100, 100])[0] == [0, 1]
+    # A far copy does not move a query.
+    rows = [(0, 0, 0, 900, 10, False), (0, 0, 20, 120, 50, False), (1, 0, 0, 500, 50, False)]
+    assert layout_of(rows, [100, 100], [1000])[0] == [0, 1]
+    assert layout_of([], [5, 5], [10]) == ([0, 1], [False, False])
 
 
 def shown_rows(segments):
@@ -238,14 +231,10 @@ def test_one_query_stays_as_it_is_unless_asked():
     assert in_layout(several, False) is several
 
 
-def test_no_match_at_all():
-    assert layout_of([], [5, 5], [10]) == ([0, 1], [False, False])
-
-
 SIZE = 1000
 
-FORWARD_ROW: Row = (0, 0, 100, 200, 300, False)
-REVERSE_ROW: Row = (0, 0, 600, 550, 350, True)
+FORWARD_ROW = (0, 0, 100, 200, 300, False)
+REVERSE_ROW = (0, 0, 600, 550, 350, True)
 
 
 def drawn(segments, **how):
@@ -285,8 +274,7 @@ def test_a_short_match_is_seen(as_image):
     segments = segments_of(made_matches([(0, 0, 500, 500, 1, False)], [SIZE], [SIZE]))
     with patch.object(dots, "_MAX_LINES", 0 if as_image else 10):
         pixels = drawn(segments)
-    part = pixels[190:210, 190:210]
-    assert (part.sum(axis=2) < 700).any()
+    assert (pixels[190:210, 190:210].sum(axis=2) < 700).any()
     pixels[190:210, 190:210] = 255
     assert (pixels == 255).all()
 
@@ -326,8 +314,7 @@ def test_an_svg_is_small_and_well_formed(count, images):
     root = ElementTree.fromstring(text)
     assert root.tag.endswith("svg")
     found = [one for one in root.iter() if one.tag.endswith("image")]
-    assert len(found) == images
-    assert len(text) < 1_000_000
+    assert len(found) == images and len(text) < 1_000_000
     assert '&lt;a&gt; &amp; "b"' in text or "&lt;a&gt; &amp; &quot;b&quot;" in text
     # The lines are there as lines, in both colours.
     if count == 40:
@@ -446,10 +433,8 @@ def data_of(page):
 
 def test_the_page_holds_the_matches_longest_first():
     rows = [(0, 0, 5, 10, 20, False), (1, 1, 0, 3, 30, True), (0, 1, 9, 0, 20, True)]
-    segments = segments_of(made_matches(rows, [50, 40, 7], [100, 60]))
-    found = data_of(html_plot(segments, "title"))
-    assert found["count"] == 3
-    assert found["columns"] == [[103, 10, 100], [50, 5, 9], [-30, 20, -20]]
+    found = data_of(html_plot(segments_of(made_matches(rows, [50, 40, 7], [100, 60])), "title"))
+    assert found["count"] == 3 and found["columns"] == [[103, 10, 100], [50, 5, 9], [-30, 20, -20]]
     assert found["reference"] == {
         "title": "reference",
         "total": 160,
@@ -467,15 +452,13 @@ def test_the_page_holds_the_matches_longest_first():
 def test_turned_queries_are_marked():
     rows = [(0, 0, 5, 60, 20, True), (1, 0, 0, 3, 30, False)]
     found = data_of(html_plot(arranged(segments_of(made_matches(rows, [50, 40], [100]))), "t"))
-    assert found["query"]["names"] == ["q1", "*q0"]
-    assert found["query"]["turned"] == [False, True]
+    assert found["query"]["names"] == ["q1", "*q0"] and found["query"]["turned"] == [False, True]
     assert found["columns"] == [[3, 60], [0, 65], [30, 20]]
 
 
 def test_long_genomes_keep_their_positions():
     rows = [(0, 1, 5, 7, 20, True)]
-    segments = segments_of(made_matches(rows, [50], [5_000_000_000, 100]))
-    found = data_of(html_plot(segments, ""))
+    found = data_of(html_plot(segments_of(made_matches(rows, [50], [5_000_000_000, 100])), ""))
     assert not found["small"] and found["columns"] == [[5_000_000_007.0], [5.0], [-20.0]]
 
 
@@ -486,12 +469,10 @@ def test_a_page_leaves_out_the_shortest_and_says_so():
     page = html_plot(segments_of(matches), "many", "MUMs", max_bytes=20_000)
     found = data_of(page)
     assert 1000 < found["count"] < 1250
-    lengths = sorted((row[4] for row in rows), reverse=True)
-    assert found["columns"][2] == lengths[: found["count"]]
+    assert found["columns"][2] == sorted((row[4] for row in rows), reverse=True)[: found["count"]]
     assert f"the longest {found['count']:,} of 4,000 MUMs" in page
     whole = html_plot(segments_of(matches), "many")
-    assert data_of(whole)["count"] == 4000
-    assert len(page) - 20_000 < len(whole) - 4000 * 16 + 1000
+    assert data_of(whole)["count"] == 4000 and len(page) - 20_000 < len(whole) - 4000 * 16 + 1000
 
 
 def named(name):
@@ -516,8 +497,7 @@ def test_only_its_own_script_may_run():
     page = html_plot(segments_of(named("x")), "")
     script = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}'" in page
-    assert "<title>Dot plot</title>" in page
+    assert f"script-src 'sha256-{digest}'" in page and "<title>Dot plot</title>" in page
     assert not re.findall(r"https?:", page)
 
 
@@ -610,8 +590,7 @@ def matches(no_window):
 def test_plots_are_axes(matches, tmp_path):
     dots = mummergpu.plot.dotplot(matches, title="Dots")
     assert dots.get_xlim() == (0, 120) and dots.get_ylim() == (0, 90)
-    assert dots.get_title("left").splitlines()[0] == "Dots"
-    assert len(dots.collections) == 2
+    assert dots.get_title("left").splitlines()[0] == "Dots" and len(dots.collections) == 2
     dots.figure.savefig(tmp_path / "dots.png")
 
 
@@ -620,10 +599,8 @@ def test_matches_of_an_index_can_be_drawn(no_window, tmp_path):
     turned = reverse_complement(text[200:300])
     index = mummergpu.Index.build([("whole", text)], min_length=20)
     found = index.match([("turned", turned), ("same", text[:150])], min_length=20, strands="both")
-    axes = plot.dotplot(found)
-    names = [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
-    assert names == ["same", "*turned"]
-    assert "*turned" in plot.page(found)
+    names = [label.get_text() for label in plot.dotplot(found).yaxis.get_ticklabels(minor=True)]
+    assert names == ["same", "*turned"] and "*turned" in plot.page(found)
     found.write(str(tmp_path / "x.svg"))
     assert (tmp_path / "x.svg").read_text().startswith("<?xml")
 
@@ -645,8 +622,7 @@ def test_queries_are_ordered_unless_the_caller_says_otherwise(matches):
         axes = plot.dotplot(matches, order=order)
         return [label.get_text() for label in axes.yaxis.get_ticklabels(minor=True)]
 
-    assert names(None) == names(True) == ["q1", "*q0"]
-    assert names(False) == ["q0", "q1"]
+    assert names(None) == names(True) == ["q1", "*q0"] and names(False) == ["q0", "q1"]
 
 
 def test_a_page_needs_no_library(matches, monkeypatch):

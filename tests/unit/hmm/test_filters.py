@@ -53,8 +53,7 @@ def passing_msv(profile, sequences, limit):
         nats = optimized.msv_filter(digital)
         bits = math.inf
         if nats != math.inf:
-            difference = np.float32(np.float32(nats) - null[codes.size])
-            bits = float(np.float32(float(difference) / LN2))
+            bits = float(np.float32(float(np.float32(np.float32(nats) - null[codes.size])) / LN2))
         if not gumbel_tail(bits, statistics.msv_mu, statistics.msv_lambda) > limit:
             passing.append(number)
     return passing
@@ -87,8 +86,7 @@ def msv_bytes(profile, sequences):
     assert find_cells(block, striped, least, borders, numbers, left) == len(sequences)
     row = np.empty(striped.costs.shape[1], dtype=np.uint8)
     limits = np.array([-np.inf, BYTE_SCALE], dtype=np.float32)
-    kept = filter_by_msv(block, striped, lengths, limits, row, numbers, left)
-    assert kept == len(sequences)
+    assert filter_by_msv(block, striped, lengths, limits, row, numbers, left) == len(sequences)
     return left, lengths.move[[codes.size for codes in sequences]]
 
 
@@ -126,8 +124,7 @@ def test_the_survivors_of_msv_are_those_of_pyhmmer(limit):
 def test_the_longest_sequences_and_blocks_of_none():
     profile = built(40)
     codes = np.random.default_rng(3).integers(0, 20, 100_000).astype(np.uint8)
-    thresholds = FilterThresholds(F2=1.0, bias_filter=False)
-    kept = ProfileFilter(profile, thresholds)
+    kept = ProfileFilter(profile, FilterThresholds(F2=1.0, bias_filter=False))
     found = kept.survivors(block_of([codes[:50], codes]), Stats())
     assert found.tolist() == passing_msv(profile, [codes[:50], codes], 0.02)
     assert kept.survivors(block_of([codes[:0]]), Stats()).size == 0
@@ -151,8 +148,7 @@ def test_viterbi_scores_are_those_of_hmmer(tmp_path):
         words = striped_words(word_tables(profile))
         left = np.empty(len(sequences), dtype=np.int64)
         cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
-        numbers = np.arange(left.size)
-        score_viterbi(block_of(sequences), words, moves, cells, numbers, left)
+        score_viterbi(block_of(sequences), words, moves, cells, np.arange(left.size), left)
         overflows += int((left == word_filter.OVERFLOW).sum())
         for codes, found in zip(sequences, left.tolist(), strict=True):
             nats = np.float32(found + moves[codes.size] - WORD_BASE) / WORD_SCALE - np.float32(3)
@@ -173,8 +169,7 @@ def test_the_bias_scores_are_those_of_hmmer_but_for_what_they_say(tmp_path):
         ours, margins = bias.scores(block_of(sequences), numbers)
         theirs = np.array([hmmer.bias(codes) for codes in sequences])
         assert (np.abs(ours - theirs) <= margins).all(), profile.name
-        short = np.array([codes.size < 1000 for codes in sequences])
-        assert (margins[short] < 0.02).all()
+        assert (margins[np.array([codes.size < 1000 for codes in sequences])] < 0.02).all()
 
 
 def log_of_chances(bias, codes):
@@ -246,8 +241,7 @@ def sequences_of(profile, count):
     found = [one for one in sequences_like(profile, count) if not np.isin(one, MARKS).all()]
     whole = profile.matches.argmax(axis=1).astype(np.uint8)
     repeated = np.tile(whole, max(2, 3000 // whole.size))
-    random = np.random.default_rng(7)
-    return [*found, repeated, random.integers(0, 20, 100_000).astype(np.uint8)]
+    return [*found, repeated, np.random.default_rng(7).integers(0, 20, 100_000).astype(np.uint8)]
 
 
 @pytest.mark.parametrize("flushes", [False, True])
@@ -287,8 +281,7 @@ def test_what_forward_drops_is_what_hmmer_drops(tmp_path):
         sequences = sequences_of(profile, 200 if profile.nodes < 4000 else 20)
         statistics = profile.statistics
         for limit in (1e-3, 1e-5):
-            thresholds = FilterThresholds(F3=limit, bias_filter=False)
-            own = ProfileFilter(profile, thresholds)
+            own = ProfileFilter(profile, FilterThresholds(F3=limit, bias_filter=False))
             numbers = np.arange(len(sequences))
             found = kept_by(own, block_of(sequences), numbers).tolist()
             for number, codes in enumerate(sequences):

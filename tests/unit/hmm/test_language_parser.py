@@ -36,8 +36,7 @@ def test_the_casino_of_the_paper_with_and_without_its_semicolon():
         assert printed == ("dptable.score", "casino", Algorithm.FORWARD, Attribute.SCORE)
         model = program.models["casino"]
         assert model.alphabet == tuple("123456") and (model.start, model.end) == ("start", "end")
-        assert model.emissions["fairemission"][0] == 1 / 6
-        assert len(model.transitions) == 7
+        assert model.emissions["fairemission"][0] == 1 / 6 and len(model.transitions) == 7
         ((row, line),) = model.unusual_sums
         assert (str(row), line) == ("the transitions of fair sum to 1.00001", 11)
 
@@ -50,8 +49,7 @@ def test_declarations_in_any_order_comments_and_main_first():
       startstate start; state a emits e; alphabet [',', '/', x]; }"""
     program = parse_program(text)
     model = program.models["m"]
-    assert model.alphabet == (",", "/", "x")
-    assert model.emissions["e"] == (0.5, 0.1, math.exp(-2))
+    assert model.alphabet == (",", "/", "x") and model.emissions["e"] == (0.5, 0.1, math.exp(-2))
     assert [one.probability for one in model.transitions] == [1, 0.25, 0]
     assert model.transitions[0].emission == "e"
     assert program.printed[0].text == "viterbi(new m()).traceback"

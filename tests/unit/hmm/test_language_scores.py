@@ -157,8 +157,7 @@ def test_silent_loops_are_closed(seed):
 @each("length", [2, 9, 60])
 def test_profiles_keep_some_deletions_as_silent_states(length):
     model = profile(length)
-    compiled = CompiledModel(model)
-    shape = compiled.chain.shape
+    shape = CompiledModel(model).chain.shape
     assert (shape.silent > 0) == (length > 2)
     # Without silent states there would be a transition for each two places.
     assert len(shape.steps) < 8 * length
@@ -188,8 +187,7 @@ def test_long_sequences_are_told_apart_piece_by_piece(monkeypatch):
     monkeypatch.setattr(evaluation, "LONG_SYMBOLS", 9)
     monkeypatch.setattr(evaluation, "lanes_of", None)
     found = evaluate(model, Algorithm.FORWARD, block).scores
-    assert found[0] == pytest.approx(-200 * 700, rel=1e-13)
-    assert found[1] == -math.inf
+    assert found[0] == pytest.approx(-200 * 700, rel=1e-13) and found[1] == -math.inf
 
 
 def test_ten_million_symbols_do_not_underflow():
@@ -205,11 +203,9 @@ def test_ten_million_symbols_do_not_underflow():
     short = evaluate(model, Algorithm.FORWARD, SymbolBlock(codes[:4000], np.array([0, 4000])))
     assert forward.scores[0] == pytest.approx(backward.scores[0], rel=1e-12)
     assert forward.scores[0] == pytest.approx(2500 * short.scores[0], rel=1e-4)
-    assert best.runs.lengths.sum() == codes.size
-    assert best.scores[0] < forward.scores[0] < 0
+    assert best.runs.lengths.sum() == codes.size and best.scores[0] < forward.scores[0] < 0
     likeliest = evaluate(model, Algorithm.POSTERIOR, block, (Attribute.TRACEBACK,))
-    assert likeliest.scores[0] == forward.scores[0]
-    assert likeliest.runs.lengths.sum() == codes.size
+    assert likeliest.scores[0] == forward.scores[0] and likeliest.runs.lengths.sum() == codes.size
 
 
 def test_a_loop_that_lasts_for_ever_is_refused():
@@ -299,8 +295,7 @@ def test_the_viterbi_filter_of_profiles_finds_the_best_path(nodes):
     flat = np.array([code for sequence in same for code in sequence], dtype=np.uint8)
     block = ProteinBlock(flat, np.arange(len(same) + 1, dtype=np.int64) * length)
     words = one.viterbi_words(block, np.arange(len(same)), lengths_up_to(length))
-    model = CompiledModel(plan7(word_tables(profile), length))
-    found = best_scores(model, block) + WORD_BASE
+    found = best_scores(CompiledModel(plan7(word_tables(profile), length)), block) + WORD_BASE
     fits = words < OVERFLOW
     assert fits.sum() > 10
     np.testing.assert_array_equal(found[fits], words[fits])
@@ -311,8 +306,7 @@ def test_a_profile_has_the_bit_scores_of_hmmer(number, tmp_path):
     """Those before corrections, which are of all paths; and best paths are those of the filter."""
     profile, length = profiles()[number], 130
     choice = np.random.default_rng(number)
-    consensus = profile.matches.argmax(axis=1)
-    piece = consensus[: min(profile.nodes, 90)]
+    piece = profile.matches.argmax(axis=1)[: min(profile.nodes, 90)]
     same = choice.integers(0, 20, (12, length))
     for share, row in enumerate(same):
         noisy = choice.random(piece.size) < (0.3 + share / 20 if share else 0)
@@ -344,8 +338,7 @@ def test_a_profile_has_the_bit_scores_of_hmmer(number, tmp_path):
     loops = np.array(outside) * math.log(length / (length + 3))
     best = np.array([path.score for path in paths]) - loops
     null = length * math.log(length / (length + 1)) - math.log(length + 1)
-    move = math.log(3 / (length + 3))
-    filtered = (words - WORD_BASE) * math.log(2) / 500 + move - null
+    filtered = (words - WORD_BASE) * math.log(2) / 500 + math.log(3 / (length + 3)) - null
     # A word is rounded for each step and each symbol. Where no path is good, another one may be the
     # best without the loops.
     fits = words < OVERFLOW
@@ -353,8 +346,7 @@ def test_a_profile_has_the_bit_scores_of_hmmer(number, tmp_path):
     good = fits & (best > 2)
     assert good.sum() > 2
     np.testing.assert_allclose(best[good], filtered[good], atol=0.05)
-    states = paths[0].states
-    assert [model.states[state] for state in states[[4, 5, 6]]] == ["N", "M[1]", "M[2]"]
+    assert [model.states[state] for state in paths[0].states[[4, 5, 6]]] == ["N", "M[1]", "M[2]"]
 
 
 def test_profiles_that_are_not_there_are_told(tmp_path):
@@ -382,6 +374,5 @@ def test_the_recurrence_of_alignments_finds_the_best_path():
                 matrix.scores.get(("match", (len(read), at)), NEVER)
                 for at in range(len(reference) + 1)
             ]
-            block = symbol_block([read])
-            score = evaluate(model, Algorithm.VITERBI, block).scores[0] / UNIT
+            score = evaluate(model, Algorithm.VITERBI, symbol_block([read])).scores[0] / UNIT
             assert score == pytest.approx(max(ends), abs=1e-3)

@@ -118,8 +118,7 @@ def test_counts_of_a_chain_of_many_steps():
     choice = np.random.default_rng(3)
     sequences = [choice.integers(0, 4, size).tolist() for size in (30, 1, 64, 64, 90)]
     check_flow(model, sequences)
-    short = local_profile(4)
-    check_counts(short, [one[:12] for one in sequences[:2]])
+    check_counts(local_profile(4), [one[:12] for one in sequences[:2]])
 
 
 @each("name", ["random", "profile", "far apart", "two ways"])
@@ -142,8 +141,7 @@ def test_counts_of_pieces_are_those_of_whole_sequences(name):
     with pytest.MonkeyPatch.context() as small:
         small.setattr(evaluation, "LONG_SYMBOLS", 9)
         small.setattr(pieces.LongSequence, "piece_symbols", 7)
-        nodes = CompiledModel(model).chain.shape.nodes
-        small.setattr(posteriors, "PIECE_VALUES", 14 * nodes)
+        small.setattr(posteriors, "PIECE_VALUES", 14 * CompiledModel(model).chain.shape.nodes)
         cut = expected_counts(CompiledModel(model), symbol_block(sequences))
     np.testing.assert_allclose(cut.score, whole.score, rtol=1e-12)
     np.testing.assert_allclose(cut.transitions, whole.transitions, atol=1e-9)

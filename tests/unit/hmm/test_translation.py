@@ -59,8 +59,7 @@ def test_orfs_are_those_of_esl_translate(block_residues, tmp_path):
     with ReadingThreads(4) as threads:
         assert read(files, threads) == found
     theirs = esl_translate(path)
-    assert len(theirs) > 100
-    assert [(text, residues) for _, text, residues in found] == theirs
+    assert len(theirs) > 100 and [(text, residues) for _, text, residues in found] == theirs
     for name, text, _ in found:
         place = OrfPlace.of_name(name)
         match = ORF.match(text)
@@ -85,8 +84,7 @@ def test_codes_lengths_and_strands(options, block_residues, tmp_path):
     path.write_text(random_records(len(options)))
     found = read(TranslatedFiles([str(path)], OPTIONS[options], block_residues))
     theirs = esl_translate(path, *options.split())
-    assert len(theirs) > 20
-    assert [(text, residues) for _, text, residues in found] == theirs
+    assert len(theirs) > 20 and [(text, residues) for _, text, residues in found] == theirs
 
 
 @pytest.mark.parametrize("block_residues", [100_000, 1 << 22])
@@ -124,8 +122,7 @@ def test_a_gap_of_twenty_residues_cuts(unknown, pieces, monkeypatch):
     left_out = []
     found = _cut_at_gaps(orfs, 20, left_out.append)
     assert found.starts.tolist() == pieces
-    assert np.diff(found.offsets).tolist() == [30] * len(pieces)
-    assert len(left_out) == (not pieces)
+    assert np.diff(found.offsets).tolist() == [30] * len(pieces) and len(left_out) == (not pieces)
 
 
 WORDS = {

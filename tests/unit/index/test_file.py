@@ -95,8 +95,7 @@ def test_a_table_without_kmers_comes_back(tmp_path):
     """A part of unknown bases alone has an empty list of positions."""
     path = tmp_path / "n.fa"
     path.write_text(">n\n" + "N" * 900 + "ACGTTGCATCGATCGGATCA\n")
-    made = index_of(path, tmp_path, search="kmer", page_size=300)
-    index = IndexFile(str(made))
+    index = IndexFile(str(index_of(path, tmp_path, search="kmer", page_size=300)))
     pages = load_pages(index)
     sizes = [page.table.positions.size for page in pages if isinstance(page, KmerPage)]
     assert sizes[:3] == [0, 0, 0] and sizes[3] > 0
@@ -156,8 +155,7 @@ def test_the_bases_beside_positions_are_read_where_they_help_and_fit(fasta, tmp_
     index.groups_within(MemoryBudget(1 << 40))
     assert all(index.table(page).bases_beside.size == 0 for page in index.pages)
     monkeypatch.setattr(kmer_index, "MIN_BASES_WITH_BESIDE", 0)
-    path = index_of(fasta, tmp_path, **SAMPLED_PAGES)
-    index = IndexFile(str(path))
+    index = IndexFile(str(index_of(fasta, tmp_path, **SAMPLED_PAGES)))
     reference = index.padded_reference.nbytes
     index.groups_within(MemoryBudget(1 << 40))
     whole = sum(index.page_bytes(page.index) for page in index.pages)
@@ -176,8 +174,7 @@ def test_the_bases_beside_positions_are_read_where_they_help_and_fit(fasta, tmp_
 
 def test_tables_serve_lengths_from_the_kmers_on(fasta, tmp_path):
     path = index_of(fasta, tmp_path, **SAMPLED)
-    header = IndexFile(str(path)).header
-    length = header.sampling.shortest_match
+    length = IndexFile(str(path)).header.sampling.shortest_match
     assert 1 < length <= 12
     for minimum in (length, 12, 500):
         assert plan(path, minimum_length=minimum).search_length == minimum
@@ -196,8 +193,7 @@ def test_trees_are_searched_for_what_their_pages_overlap_for(fasta, tmp_path):
 
 
 def test_options_that_an_index_cannot_serve_are_refused(fasta, tmp_path):
-    path = index_of(fasta, tmp_path, **TREE_PAGES)
-    index = IndexFile(str(path))
+    index = IndexFile(str(index_of(fasta, tmp_path, **TREE_PAGES)))
     plan_index(index, index_options("tree", policy=Policy.from_code("QRTn")), 2)
     with pytest.raises(OptionError, match=r"the index '.*' is for 'tree'"):
         plan_index(index, index_options("kmer"), 2)
@@ -223,8 +219,7 @@ def test_a_build_that_fails_leaves_nothing(step, fasta, tmp_path, monkeypatch):
     (tmp_path / "ref.mgi").write_text("older")
     with pytest.raises(_StoppedError):
         index_of(fasta, tmp_path, **SAMPLED)
-    assert left == [False]
-    assert os.listdir(tmp_path) == ["ref.mgi"]
+    assert left == [False] and os.listdir(tmp_path) == ["ref.mgi"]
     assert (tmp_path / "ref.mgi").read_text() == "older"
 
 
@@ -309,9 +304,7 @@ def test_room_takes_no_memory(path):
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     before = resident()
-    array = mapped(path, 1 << 32, 1 << 38)
-    assert array[9] == 10
-    assert resident() - before < 1 << 24
+    assert mapped(path, 1 << 32, 1 << 38)[9] == 10 and resident() - before < 1 << 24
 
 
 @pytest.mark.parametrize(

@@ -15,21 +15,8 @@ from helpers.sequences import random_bases, write_fasta
 
 from mummergpu.cli.main import main
 from mummergpu.errors import InputError
-from mummergpu.index import verification
+from mummergpu.index import format, verification
 from mummergpu.index.file import RECORD_SECTIONS, IndexFile
-from mummergpu.index.format import (
-    ALIGNMENT,
-    FORMAT_VERSION,
-    MAGIC,
-    START_BYTES,
-    IndexHeader,
-    PageEntry,
-    Section,
-    checksum_of,
-    is_index,
-    read_header,
-    start_of,
-)
 from mummergpu.index.tree.policy import Policy
 from mummergpu.index.verification import first_difference, verify
 from mummergpu.input.reference import read_reference
@@ -39,28 +26,28 @@ from mummergpu.pipeline.context import RunContext
 USED_BYTES = 72
 """Of the start: magic, byte order, version, three sizes, and a hash."""
 
-HEADER = IndexHeader(
+HEADER = format.IndexHeader(
     *("mummergpu 1", "caf\udce9/ref.fa", "00ff", 2, 10, "tree", 20, 8, 3, 0, 0, False, "m", 24),
-    pages=(PageEntry(0, 8, 6, 12, 7), PageEntry(6, 11, 11, 9, 5)),
+    pages=(format.PageEntry(0, 8, 6, 12, 7), format.PageEntry(6, 11, 11, 9, 5)),
     sections=(
-        Section("reference", "<u1", ALIGNMENT, 100, 1),
-        Section("0.nodes", "<u4", 2 * ALIGNMENT, 25, 2),
+        format.Section("reference", "<u1", format.ALIGNMENT, 100, 1),
+        format.Section("0.nodes", "<u4", 2 * format.ALIGNMENT, 25, 2),
     ),
 )
-END = 2 * ALIGNMENT + 100
+END = 2 * format.ALIGNMENT + 100
 
 
 def file_of(header, folder):
     """Write a file with a header and nothing in its sections."""
     text = header if isinstance(header, bytes) else header.as_json()
     path = folder / "one.mgi"
-    path.write_bytes(start_of(text, END).ljust(END, b"\0") + text)
+    path.write_bytes(format.start_of(text, END).ljust(END, b"\0") + text)
     return path
 
 
 def header_of(path):
     with open(path, "rb", buffering=0) as file:
-        return read_header(file, str(path))
+        return format.read_header(file, str(path))
 
 
 def refused(path):
@@ -78,14 +65,13 @@ def whole(tmp_path):
 
 
 def test_a_header_is_read_as_it_was_written(whole):
-    assert header_of(whole) == HEADER
-    assert is_index(str(whole))
-    assert len(start_of(b"", START_BYTES)) == START_BYTES
+    assert header_of(whole) == HEADER and format.is_index(str(whole))
+    assert len(format.start_of(b"", format.START_BYTES)) == format.START_BYTES
 
 
 def test_every_bit_of_the_start_counts(whole):
     data = whole.read_bytes()
-    assert data[USED_BYTES:START_BYTES] == bytes(START_BYTES - USED_BYTES)
+    assert data[USED_BYTES : format.START_BYTES] == bytes(format.START_BYTES - USED_BYTES)
     for bit in range(8 * USED_BYTES):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
@@ -109,9 +95,9 @@ def test_every_byte_of_the_header_counts(whole):
         (8, bytes(4), "the header of the index is damaged"),
         (
             12,
-            struct.pack("<I", FORMAT_VERSION - 1),
-            f"the index has format version {FORMAT_VERSION - 1}, and this program reads version "
-            f"{FORMAT_VERSION}; make it anew with 'mummergpu index'",
+            struct.pack("<I", format.FORMAT_VERSION - 1),
+            f"the index has format version {format.FORMAT_VERSION - 1}, and this program reads "
+            f"version {format.FORMAT_VERSION}; make it anew with 'mummergpu index'",
         ),
         (16, struct.pack("<Q", 1 << 40), "the index is truncated: it has "),
         (16, struct.pack("<Q", 4096), "the index is damaged: it has "),
@@ -130,14 +116,13 @@ def test_what_is_wrong_with_the_start_is_told(whole, offset, field, message):
 def test_a_truncated_file_is_refused(whole, size):
     whole.write_bytes(whole.read_bytes()[:size])
     assert refused(whole).startswith("the index is truncated: it has ")
-    assert is_index(str(whole))
+    assert format.is_index(str(whole))
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])
 def test_what_has_no_magic_is_no_index(whole, size):
-    whole.write_bytes(MAGIC[:size])
-    assert refused(whole) == "not an index of mummergpu"
-    assert not is_index(str(whole))
+    whole.write_bytes(format.MAGIC[:size])
+    assert refused(whole) == "not an index of mummergpu" and not format.is_index(str(whole))
 
 
 def test_a_longer_file_is_refused(whole):
@@ -150,7 +135,7 @@ def test_other_files_are_no_index(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (tmp_path / "r.fa", tmp_path / "none", tmp_path, pipe, "-", "a\0b", os.devnull):
-        assert not is_index(str(path))
+        assert not format.is_index(str(path))
 
 
 def changed(old, new):
@@ -178,7 +163,7 @@ def test_a_header_that_makes_no_sense_is_refused(text, tmp_path):
 
 ODD_SECTIONS = {
     "dtype": ("<f8", "|O"),
-    "offset": (ALIGNMENT, 2 * ALIGNMENT + 4, 3 * ALIGNMENT),
+    "offset": (format.ALIGNMENT, 2 * format.ALIGNMENT + 4, 3 * format.ALIGNMENT),
     "count": (26, 1 << 62),
 }
 
@@ -186,8 +171,7 @@ ODD_SECTIONS = {
 @pytest.mark.parametrize("name", ODD_SECTIONS)
 def test_sections_stay_inside_their_part_of_the_file(name, tmp_path):
     for value in ODD_SECTIONS[name]:
-        header = with_section("0.nodes", **{name: value})(HEADER)
-        message = refused(file_of(header, tmp_path))
+        message = refused(file_of(with_section("0.nodes", **{name: value})(HEADER), tmp_path))
         assert message.startswith("the header of the index makes no sense (")
 
 
@@ -214,9 +198,9 @@ def rewritten(path, change=lambda header: header, contents=None):
     for name, content in (contents or {}).items():
         (begin,) = (section.offset for section in header.sections if section.name == name)
         data[begin : begin + content.nbytes] = content.tobytes()
-        header = with_section(name, checksum=checksum_of(content))(header)
+        header = with_section(name, checksum=format.checksum_of(content))(header)
     text = change(header).as_json()
-    data[:START_BYTES] = start_of(text, end)
+    data[: format.START_BYTES] = format.start_of(text, end)
     Path(f"{path}.changed").write_bytes(bytes(data[:end]) + text)
     return f"{path}.changed"
 
@@ -260,7 +244,7 @@ OF_BOTH = [
     with_fields(pages=()),
     with_fields(records=5),
     with_fields(bases=77),
-    with_fields(pages=(PageEntry(0, 10, 10, 2, 1),)),
+    with_fields(pages=(format.PageEntry(0, 10, 10, 2, 1),)),
     with_page(0, begin=1),
     with_page(0, owned_end=10),
     with_page(1, end=1 << 40),
@@ -300,8 +284,7 @@ def test_parts_that_do_not_fit_each_other_are_refused(told, changes, fasta, tmp_
     for change in changes:
         with pytest.raises(InputError, match=r"\.changed: the "):
             load_pages(IndexFile(rewritten(sound, change)))
-    other = rewritten(sound, with_fields(program="another"))
-    assert IndexFile(other).header.program == "another"
+    assert IndexFile(rewritten(sound, with_fields(program="another"))).header.program == "another"
 
 
 def test_circular_records_that_are_not_those_of_the_tables_are_refused(tmp_path):
@@ -450,5 +433,4 @@ def test_the_command_tells_of_both(tmp_path, capfd):
     told = f"mummergpu: error: {path}: the index is damaged: its page 0 is of another reference, "
     told += "or of another step\n"
     for words in (f"index --check {path}", f"-C -q --verify {path} {tmp_path}/made.fa"):
-        assert main(words.split()) == 1
-        assert capfd.readouterr().err == told
+        assert main(words.split()) == 1 and capfd.readouterr().err == told

@@ -11,21 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import kmer_index as module
+from mummergpu.index import kmer_plan
 from mummergpu.index.kmer_index import kmer_likeness
-from mummergpu.index.kmer_plan import (
-    BYTES_PER_BASE,
-    DEVICE_COSTS,
-    MAX_REFERENCE_STEP,
-    MIN_PASSING_BYTES,
-    MIN_TABLE_BYTES,
-    PROCESSOR_COSTS,
-    SLOWDOWN_FOR_MEMORY,
-    KmerJob,
-    choose_sampling,
-    expected_cost,
-    max_table_bytes,
-    picked_instead,
-)
 from mummergpu.index.kmer_sampling import MAX_SAMPLING_STEP, KmerSampling
 from mummergpu.matching.row_order import LEFT_BITS
 from mummergpu.sequence.codes import BREAK, with_margins
@@ -33,13 +20,13 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 
 PLENTY = 1 << 50
 jobs = st.builds(
-    KmerJob,
+    kmer_plan.KmerJob,
     bases=st.one_of(st.integers(1, 5000), st.integers(1, 1 << 33)),
     minimum_length=st.one_of(st.integers(1, 60), st.integers(1, 1 << 33)),
     query_bases=st.integers(0, 10**11),
     is_kept=st.booleans(),
 )
-some_costs = st.sampled_from([PROCESSOR_COSTS, DEVICE_COSTS])
+some_costs = st.sampled_from([kmer_plan.PROCESSOR_COSTS, kmer_plan.DEVICE_COSTS])
 
 
 def choice_among_all(job, max_bytes, costs, slowdown):
@@ -47,11 +34,11 @@ def choice_among_all(job, max_bytes, costs, slowdown):
     every = [
         KmerSampling(length, step)
         for length in range(1, min(job.minimum_length, MAXIMUM_KMER_LENGTH) + 1)
-        for step in range(1, min(job.minimum_length - length + 1, MAX_REFERENCE_STEP) + 1)
+        for step in range(1, min(job.minimum_length - length + 1, kmer_plan.MAX_REFERENCE_STEP) + 1)
     ]
-    seconds = {one: expected_cost(job, one, costs).seconds for one in every}
+    seconds = {one: kmer_plan.expected_cost(job, one, costs).seconds for one in every}
     sizes = {one: one.table_bytes(job.bases) for one in every}
-    worst = SLOWDOWN_FOR_MEMORY * min(seconds.values())
+    worst = kmer_plan.SLOWDOWN_FOR_MEMORY * min(seconds.values())
     most = max(max_bytes, min(sizes[one] for one in every if seconds[one] <= worst))
     fitting = [one for one in every if sizes[one] <= most]
     bound = slowdown * min(seconds[one] for one in fitting)
@@ -62,61 +49,66 @@ def choice_among_all(job, max_bytes, costs, slowdown):
 @given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
 def test_tables_that_are_left_out_would_not_be_chosen(job, costs, max_bytes, slowdown):
     expected = choice_among_all(job, max_bytes, costs, slowdown)
-    assert choose_sampling(job, max_bytes, costs, slowdown) == expected
+    assert kmer_plan.choose_sampling(job, max_bytes, costs, slowdown) == expected
 
 
 def test_one_search_of_a_genome_samples_both_sides():
-    genome = KmerJob(100_000_000, 100, 200_000_000)
-    sampling = choose_sampling(genome, PLENTY)
+    genome = kmer_plan.KmerJob(100_000_000, 100, 200_000_000)
+    sampling = kmer_plan.choose_sampling(genome, PLENTY)
     assert sampling.reference_step > 1 and sampling.query_step(100) > 1
     # For many more queries a table with more positions pays, and one in a file is there already.
-    many = choose_sampling(replace(genome, query_bases=10**11), PLENTY)
-    kept = choose_sampling(replace(genome, is_kept=True), PLENTY)
+    many = kmer_plan.choose_sampling(replace(genome, query_bases=10**11), PLENTY)
+    kept = kmer_plan.choose_sampling(replace(genome, is_kept=True), PLENTY)
     assert many.query_step(100) > sampling.query_step(100)
     assert kept.query_step(100) >= sampling.query_step(100)
     # A GPU looks up so fast that building costs most.
-    on_device = choose_sampling(genome, PLENTY, DEVICE_COSTS)
+    on_device = kmer_plan.choose_sampling(genome, PLENTY, kmer_plan.DEVICE_COSTS)
     assert on_device.table_bytes(genome.bases) < sampling.table_bytes(genome.bases)
 
 
 def test_picked_kmers_take_fewer_lookups_and_somewhat_more_memory():
     """As in an index of a human genome."""
-    job = KmerJob(3_100_000_000, 20, 10**10, is_kept=True)
-    steps = choose_sampling(job, max_table_bytes(job.bases, is_kept=True))
-    picked = picked_instead(steps)
+    job = kmer_plan.KmerJob(3_100_000_000, 20, 10**10, is_kept=True)
+    steps = kmer_plan.choose_sampling(job, kmer_plan.max_table_bytes(job.bases, is_kept=True))
+    picked = kmer_plan.picked_instead(steps)
     assert steps.reference_step > 1 and picked == replace(steps, is_picked=True)
     assert picked.shortest_match == steps.shortest_match
     assert (picked.kmers_of_window, steps.kmers_of_window) == (1, steps.reference_step)
     for length in (20, 31, 150):
         of_length = replace(job, minimum_length=length)
-        assert expected_cost(of_length, picked).search < expected_cost(of_length, steps).search
+        assert (
+            kmer_plan.expected_cost(of_length, picked).search
+            < kmer_plan.expected_cost(of_length, steps).search
+        )
     assert steps.table_bytes(job.bases) < picked.table_bytes(job.bases)
     # One k-mer is no choice, and the bases of many do not fit a word.
     for other in (KmerSampling(13), KmerSampling(14, 20)):
-        assert picked_instead(other) == other
+        assert kmer_plan.picked_instead(other) == other
 
 
 def test_more_steps_cost_more():
-    job = KmerJob(10_000_000, 50, 10**9)
+    job = kmer_plan.KmerJob(10_000_000, 50, 10**9)
     sampling = KmerSampling(12, 3)
-    cost = expected_cost(job, sampling)
+    cost = kmer_plan.expected_cost(job, sampling)
     assert cost.seconds == cost.table + cost.search
-    assert expected_cost(replace(job, query_bases=2 * 10**9), sampling).search == pytest.approx(
-        2 * cost.search
-    )
-    assert expected_cost(replace(job, bases=20_000_000), sampling).table > cost.table
-    assert expected_cost(job, KmerSampling(12, 4)).table < cost.table
-    assert expected_cost(job, KmerSampling(11, 3)).search > cost.search
+    assert kmer_plan.expected_cost(
+        replace(job, query_bases=2 * 10**9), sampling
+    ).search == pytest.approx(2 * cost.search)
+    assert kmer_plan.expected_cost(replace(job, bases=20_000_000), sampling).table > cost.table
+    assert kmer_plan.expected_cost(job, KmerSampling(12, 4)).table < cost.table
+    assert kmer_plan.expected_cost(job, KmerSampling(11, 3)).search > cost.search
 
 
 def test_the_bounds_of_tables():
-    assert max_table_bytes(1000) == MIN_PASSING_BYTES
-    assert max_table_bytes(1000, is_kept=True) == MIN_TABLE_BYTES
-    assert max_table_bytes(10_000_000, is_kept=True) == BYTES_PER_BASE * 10_000_000
-    assert max_table_bytes(100_000_000) == BYTES_PER_BASE * 100_000_000
-    human = max_table_bytes(3_100_000_000) / 3_100_000_000
+    assert kmer_plan.max_table_bytes(1000) == kmer_plan.MIN_PASSING_BYTES
+    assert kmer_plan.max_table_bytes(1000, is_kept=True) == kmer_plan.MIN_TABLE_BYTES
+    assert (
+        kmer_plan.max_table_bytes(10_000_000, is_kept=True) == kmer_plan.BYTES_PER_BASE * 10_000_000
+    )
+    assert kmer_plan.max_table_bytes(100_000_000) == kmer_plan.BYTES_PER_BASE * 100_000_000
+    human = kmer_plan.max_table_bytes(3_100_000_000) / 3_100_000_000
     assert 1.9 <= human < 2
-    assert max_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)
+    assert kmer_plan.max_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)
 
 
 @settings(deadline=None)
@@ -159,8 +151,7 @@ def test_no_larger_step_would_do(kmer_length, reference_step, more):
 
 
 def test_one_step_alone_is_the_whole_period():
-    assert KmerSampling(7).query_step(20) == 14
-    assert KmerSampling(7, 14).query_step(20) == 1
+    assert KmerSampling(7).query_step(20) == 14 and KmerSampling(7, 14).query_step(20) == 1
     assert KmerSampling(7).query_step(1 << 40) == MAX_SAMPLING_STEP
     # 4 * 4 would fit, but both steps would be even.
     assert KmerSampling(13, 4).query_step(28) == 3
@@ -220,10 +211,11 @@ def test_nothing_is_known_of_too_short_a_sequence(size):
 
 
 @pytest.mark.parametrize(
-    ("costs", "query_bases"), [(PROCESSOR_COSTS, 3 * 10**7), (DEVICE_COSTS, 10**8)]
+    ("costs", "query_bases"),
+    [(kmer_plan.PROCESSOR_COSTS, 3 * 10**7), (kmer_plan.DEVICE_COSTS, 10**8)],
 )
 def test_crowded_kmers_cost_more_and_longer_ones_are_chosen(costs, query_bases):
-    job = KmerJob(20_000_000, 30, query_bases)
+    job = kmer_plan.KmerJob(20_000_000, 30, query_bases)
     by_chance = tuple(4.0**-length for length in range(1, MAXIMUM_KMER_LENGTH + 1))
     # As human chromosomes have it.
     crowded = tuple(
@@ -231,10 +223,12 @@ def test_crowded_kmers_cost_more_and_longer_ones_are_chosen(costs, query_bases):
     )
     same, other = replace(job, likeness=by_chance), replace(job, likeness=crowded)
     sampling = KmerSampling(11)
-    assert expected_cost(job, sampling, costs) == expected_cost(same, sampling, costs)
-    cost = expected_cost(other, sampling, costs)
-    assert cost.table == expected_cost(job, sampling, costs).table
-    assert cost.search > expected_cost(job, sampling, costs).search
-    most = max_table_bytes(job.bases)
-    chosen = [choose_sampling(one, most, costs).kmer_length for one in (job, other)]
+    assert kmer_plan.expected_cost(job, sampling, costs) == kmer_plan.expected_cost(
+        same, sampling, costs
+    )
+    cost = kmer_plan.expected_cost(other, sampling, costs)
+    assert cost.table == kmer_plan.expected_cost(job, sampling, costs).table
+    assert cost.search > kmer_plan.expected_cost(job, sampling, costs).search
+    most = kmer_plan.max_table_bytes(job.bases)
+    chosen = [kmer_plan.choose_sampling(one, most, costs).kmer_length for one in (job, other)]
     assert chosen[0] < chosen[1]

@@ -94,7 +94,7 @@ def test_all_minimizers_are_listed_by_rank_and_position(
 def plan_of(bases, minimum_length, budget=PLENTY, kmer_seconds=inf, **told):
     """The plan, if a table of k-mers is expected to take so long."""
     reference = reference_of([made_bases(np.random.default_rng(1), bases, "ACGT")])
-    options = KmerOptions(unique_strands=2, **told)  # type: ignore[arg-type]
+    options = KmerOptions(unique_strands=2, **told)
     # The same number of bases on each strand of the queries.
     with patch.object(minimizer_index, "kmer_seconds", lambda job: kmer_seconds):
         return MinimizerIndex.plan(reference, options, minimum_length, budget, 2 * bases)
@@ -106,29 +106,23 @@ def test_kmers_are_long_enough_for_the_reference(monkeypatch):
         return None if plan is None else (plan.kmer_length, plan.window)
 
     monkeypatch.setattr(minimizer_index, "KMER_LENGTHS", (3, 5, 7))
-    assert chosen(100, 8) == (3, 6)
-    assert chosen(100, 9) == (3, 7)
+    assert chosen(100, 8) == (3, 6) and chosen(100, 9) == (3, 7)
     # Longer ones, as far as windows of eight k-mers allow.
-    assert chosen(100, 12) == (5, 8)
-    assert chosen(100, 13) == (5, 9)
-    assert chosen(100, 14) == chosen(1 << 16, 14) == (7, 8)
-    assert chosen(100, 10**6) == (7, 256)
+    assert chosen(100, 12) == (5, 8) and chosen(100, 13) == (5, 9)
+    assert chosen(100, 14) == chosen(1 << 16, 14) == (7, 8) and chosen(100, 10**6) == (7, 256)
     # Longer ones, as the reference has more bases than there are k-mers.
-    assert chosen(128, 9) == (3, 7)
-    assert chosen(132, 10) == (5, 6)
+    assert chosen(128, 9) == (3, 7) and chosen(132, 10) == (5, 6)
     assert chosen(1 << 16, 12) == (7, 6)
     # Windows of fewer k-mers are not worth it.
     assert chosen(100, 7) is chosen(132, 9) is chosen(1 << 16, 11) is None
 
 
 def test_what_a_table_of_minimizers_cannot_do_is_left_to_tables_of_kmers():
-    assert plan_of(4000, 20) is not None
-    assert plan_of(4000, 20, page_size=4000) is not None
+    assert plan_of(4000, 20) is not None and plan_of(4000, 20, page_size=4000) is not None
     assert plan_of(4000, 20, page_size=3999) is None
     assert plan_of(4000, 20, sampling=KmerSampling(5)) is None
     assert plan_of(4000, 20, MemoryBudget(1 << 40, device=1 << 40)) is None
-    assert plan_of(4000, 13) is None
-    assert plan_of(4000, 20, kmer_seconds=0) is None
+    assert plan_of(4000, 13) is None and plan_of(4000, 20, kmer_seconds=0) is None
     assert MAX_BASES == 1 << 30
 
 
@@ -153,8 +147,7 @@ def test_few_queries_of_a_large_repeat_are_searched_by_minimizers():
         return MinimizerIndex.plan(reference_of([base * bases]), options, 20, PLENTY, 3000)
 
     # All k-mers of the first one are the same.
-    assert plan("A", 5_000_000) is not None
-    assert plan("ACGTGTCATTGC", 60_000) is None
+    assert plan("A", 5_000_000) is not None and plan("ACGTGTCATTGC", 60_000) is None
 
 
 def test_minimizers_beside_a_table_that_there_is_have_to_pay():
@@ -168,8 +161,7 @@ def test_minimizers_beside_a_table_that_there_is_have_to_pay():
 
     # A reference in the caches: what the costs tell counts.
     assert plan(KmerCost(0, 1.01 * cost)) is not None and plan(KmerCost(0, 0.99 * cost)) is None
-    assert plan(KmerCost(1.01 * cost, 0)) is not None
-    assert plan(KmerCost(0, 0)) is None
+    assert plan(KmerCost(1.01 * cost, 0)) is not None and plan(KmerCost(0, 0)) is None
     assert kept_seconds(KmerCost(3, 5), 1 << 20) == 8
     assert 3 + 5 * 1.5 < kept_seconds(KmerCost(3, 5), 10**8) < 3 + 5 * 1.6
 
@@ -180,7 +172,6 @@ def test_the_plan_keeps_to_the_memory(monkeypatch):
     monkeypatch.setattr(minimizer_index, "NEGLIGIBLE_BYTES", 0)
     padded = 4000 + 2 * MARGIN
     plan = plan_of(4000, 20)
-    assert plan is not None
     expected = max_build_bytes(4000, plan.window, 2 * 4000 // (plan.window + 1) + 1)
     (group,) = plan.groups
     assert plan.peak_bytes(group, 4) == expected
@@ -200,7 +191,6 @@ def test_the_plan_keeps_to_the_memory(monkeypatch):
 
 def test_the_page_is_the_whole_reference():
     plan = plan_of(4000, 20)
-    assert plan is not None
     stats, ready = Stats(), []
     with ThreadPoolExecutor(2) as executor:
         work = BuildWork(executor, 2, stats, lambda: ready.append(1))

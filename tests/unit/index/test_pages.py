@@ -34,17 +34,13 @@ def test_pages_cover_the_reference_and_overlap(length, size, overlap):
             plan_pages(length, size, overlap)
         return
     pages = plan_pages(length, size, overlap)
-    assert [page.index for page in pages] == list(range(len(pages)))
-    assert pages[0].begin == 0
+    assert [page.index for page in pages] == list(range(len(pages))) and pages[0].begin == 0
     assert pages[-1].end == pages[-1].owned_end == length
     for page in pages:
-        assert page.end - page.begin <= size
-        assert page.begin <= page.owned_end <= page.end
+        assert page.end - page.begin <= size and page.begin <= page.owned_end <= page.end
     for page, following in pairwise(pages):
-        assert page.owned_end == following.begin
-        assert page.end - following.begin == overlap
-        assert page.end - page.begin == size
-        assert page.end < following.end
+        assert page.owned_end == following.begin and page.end - following.begin == overlap
+        assert page.end - page.begin == size and page.end < following.end
 
 
 def test_the_codes_of_a_page_end_with_a_break():
@@ -61,8 +57,7 @@ def test_the_tree_of_each_page_knows_the_base_before_it(layout, page_size):
         indexed = build_page(REFERENCE, page, layout, Stats())
         before = int(REFERENCE.codes[page.begin - 1]) if page.begin else BREAK
         check_tree(indexed.tree, page_codes(REFERENCE, page), before)
-        assert indexed.page is page
-        assert indexed.joined_reference is REFERENCE.codes
+        assert indexed.page is page and indexed.joined_reference is REFERENCE.codes
         assert indexed.tree.layout == layout
 
 
@@ -71,8 +66,7 @@ def test_pages_come_in_their_order_and_are_counted(executor):
     stats = Stats()
     calls = []
     indexed = build_pages(REFERENCE, pages, PLAIN, stats, executor, lambda: calls.append(1))
-    assert [one.page for one in indexed] == pages
-    assert len(calls) == len(pages)
+    assert [one.page for one in indexed] == pages and len(calls) == len(pages)
     assert stats.counts["tree_nodes"] == sum(one.tree.node_count for one in indexed)
     assert stats.counts["tree_leaves"] == sum(one.tree.leaf_count for one in indexed)
     assert stats.bytes["trees"] == sum(one.tree.byte_count for one in indexed)

@@ -20,22 +20,10 @@ from helpers.uncompiled import MACHINE_CODE, Uncompiled
 from mummergpu import mapping
 from mummergpu.errors import OptionError
 from mummergpu.input.circular_records import NO_CIRCLES
+from mummergpu.mapping import options
 from mummergpu.mapping.alignments.columns import new_columns
 from mummergpu.mapping.alignments.summary import count_alignments
-from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import (
-    ALL_FOUND,
-    NUMBERS,
-    Candidates,
-    Qualities,
-    Reads,
-    Scoring,
-    Target,
-    are_apart,
-    credits_of_qualities,
-    likelihoods_of_scores,
-    quality_thresholds,
-)
+from mummergpu.mapping.candidates import candidates, column
 from mummergpu.mapping.genomes import chaining, device_tiles
 from mummergpu.mapping.genomes import mapping_quality as genome_quality
 from mummergpu.mapping.genomes.clustering import cluster_rule
@@ -44,13 +32,6 @@ from mummergpu.mapping.genomes.columns import Anchors, Bounds, GenomeAlignments
 from mummergpu.mapping.genomes.options import NUCMER_COSTS
 from mummergpu.mapping.genomes.overlaps import best_cover
 from mummergpu.mapping.genomes.whole import suit_whole_matrices
-from mummergpu.mapping.options import (
-    InsertSizes,
-    Limits,
-    has_enough_windows,
-    second_seed_length,
-    seed_length,
-)
 from mummergpu.mapping.placing import choice, insert_size, mapping_quality, rescue, secondary
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.pairing import Placing
@@ -62,9 +43,9 @@ from mummergpu.viterbi.recurrence.model import Costs
 ROOT = Path(next(iter(mapping.__path__)))
 plain = Uncompiled().function
 COSTS = Costs(end_bonus=0)
-ODDS = mapping_quality.Odds(likelihoods_of_scores(), quality_thresholds())
+ODDS = mapping_quality.Odds(candidates.likelihoods_of_scores(), candidates.quality_thresholds())
 SINGLE = PairSizes.of_sizes(None, 17).pairing(False)
-PAIRED = PairSizes.of_sizes(InsertSizes(150.0, 10.0, 120, 190), 17).pairing(True)
+PAIRED = PairSizes.of_sizes(options.InsertSizes(150.0, 10.0, 120, 190), 17).pairing(True)
 
 NONE_CHANGES_OUTPUT = {
     "alignments/paths.py ROWS_AHEAD": "what is fetched ahead",
@@ -107,7 +88,7 @@ class Border(NamedTuple):
 def table_of(*reads, spare=0):
     """The candidates of reads, each with its diagonal and its columns by name."""
     offsets = np.cumsum([0, *(len(read) + spare for read in reads)], dtype=np.int64)
-    numbers = np.zeros((offsets[-1], NUMBERS), dtype=np.int32)
+    numbers = np.zeros((offsets[-1], candidates.NUMBERS), dtype=np.int32)
     diagonals = np.zeros(offsets[-1], dtype=np.int64)
     for first, read in zip(offsets, reads, strict=False):
         for row, told in enumerate(read, int(first)):
@@ -117,8 +98,8 @@ def table_of(*reads, spare=0):
                 else:
                     numbers[row, getattr(column, name)] = value
     counts = np.array([len(read) for read in reads], dtype=np.int64)
-    seeds_kept = np.full(len(reads), ALL_FOUND, dtype=np.uint8)
-    return Candidates(offsets, counts, diagonals, numbers, seeds_kept)
+    seeds_kept = np.full(len(reads), candidates.ALL_FOUND, dtype=np.uint8)
+    return candidates.Candidates(offsets, counts, diagonals, numbers, seeds_kept)
 
 
 def scoring_of(*lengths, costs=COSTS, codes=None, reference=None):
@@ -128,9 +109,9 @@ def scoring_of(*lengths, costs=COSTS, codes=None, reference=None):
     reference = np.zeros(1000, dtype=np.uint8) if reference is None else reference
     reads = with_margins(codes)
     starts, ends = np.zeros(1, dtype=np.int64), np.array([reference.size], dtype=np.int64)
-    qualities = Qualities(np.full(codes.size, 255, np.uint8), np.zeros(256, np.int32))
-    target = Target(with_margins(reference), starts, ends, NO_CIRCLES)
-    return Scoring(Reads(offsets, reads, reads), target, costs, qualities)
+    qualities = candidates.Qualities(np.full(codes.size, 255, np.uint8), np.zeros(256, np.int32))
+    target = candidates.Target(with_margins(reference), starts, ends, NO_CIRCLES)
+    return candidates.Scoring(candidates.Reads(offsets, reads, reads), target, costs, qualities)
 
 
 def whole(score, bases=100, **others):
@@ -165,7 +146,7 @@ def keeps_all(clip):
 
 
 def marks_of(rows):
-    table, limits = table_of(rows), Limits(20, 0, 0)
+    table, limits = table_of(rows), options.Limits(20, 0, 0)
     placing = Placing(scoring_of(100), SINGLE, table)
     plain(pruning.mark_candidates)(0, 0, placing, limits, new_tops(), (6400, 6400), 6400)
     return table.numbers[:, column.MARK].tolist()
@@ -278,7 +259,7 @@ def are_both_taken(overlap):
 
 def told_mean(mean):
     try:
-        return InsertSizes.of_user(mean, 20.0).mean
+        return options.InsertSizes.of_user(mean, 20.0).mean
     except OptionError:
         return None
 
@@ -346,14 +327,14 @@ def is_dense(equal, size, others):
 def share_of_other(size):
     """The share of the pairs of 300 bases beside a wide bell, in which some have such a size."""
     sizes = np.array([300] * 30 + [8000] * 100 + [size] * 20)
-    found = insert_size.with_bells(InsertSizes(9000.0, 10.0, 5000, 11_000), sizes)
+    found = insert_size.with_bells(options.InsertSizes(9000.0, 10.0, 5000, 11_000), sizes)
     return [other.share for other in found.others]
 
 
 def are_bells_alone(left=0, width=5000):
     """Whether two narrow bells take the place of a wide one, beside so many of 1,000 pairs."""
     sizes = [300] * 500 + [800] * (500 - left) + [3000 + 100 * number for number in range(left)]
-    first = InsertSizes(300.0, 10.0, 1, 1 + width)
+    first = options.InsertSizes(300.0, 10.0, 1, 1 + width)
     return insert_size.with_bells(first, np.array(sizes)).min_size == 296
 
 
@@ -392,8 +373,7 @@ def unseen_beside(count, mate):
     none = mapping_quality.Unseen(-(1 << 40), 0.0)
     unseen = (none, found) if mate == 1 else (found, none)
     pair = mapping_quality.ChosenPair(0, 0, 3200, 3200, 6400, True)
-    rivals = plain(mapping_quality.unseen_pairs)(0, table, pair, unseen, ODDS.weights)
-    return rivals[0] > 0
+    return plain(mapping_quality.unseen_pairs)(0, table, pair, unseen, ODDS.weights)[0] > 0
 
 
 def windows_tried(count):
@@ -403,7 +383,7 @@ def windows_tried(count):
     rescued = Uncompiled(MACHINE_CODE | instead).function(rescue.rescue_template)
     rows = [whole(50, 50, diagonal=500 * row) for row in range(count)]
     placing = Placing(scoring_of(50, 40), PAIRED, table_of(rows, [], spare=1))
-    rescued(0, placing, Limits(20, 12, 30), rescue.new_marks(50), 0)
+    rescued(0, placing, options.Limits(20, 12, 30), rescue.new_marks(50), 0)
     return len(tried)
 
 
@@ -456,8 +436,7 @@ def added_by_score(score):
 
 
 def add_diagonal(scoring, table):
-    window = rescue.MateWindow(0, 0, 0, 1)
-    return plain(rescue.add_diagonal)(0, scoring, table, window, 0)
+    return plain(rescue.add_diagonal)(0, scoring, table, rescue.MateWindow(0, 0, 0, 1), 0)
 
 
 def diagonals_looked_at(low, high):
@@ -499,9 +478,11 @@ BORDERS = [
          {1919: 1, 1920: 1, 1921: 0}),
         # An error makes one of three bases: 4.8 more than the quality.
         ("candidates/candidates.py HIGHEST_PHRED", 33, "credits_of_qualities",
-         lambda phred: int(credits_of_qualities(Costs())[phred]), {28: -28, 29: -31, 30: -31}),
+         lambda phred: int(candidates.credits_of_qualities(Costs())[phred]),
+         {28: -28, 29: -31, 30: -31}),
         ("candidates/candidates.py SHARED_PARTS", 2, "are_apart",
-         lambda shared: plain(are_apart)((0, 40), (40 - shared, 90)), {19: YES, 20: NO, 21: NO}),
+         lambda shared: plain(candidates.are_apart)((0, 40), (40 - shared, 90)),
+         {19: YES, 20: NO, 21: NO}),
         ("genomes/chaining.py MAX_DISTANCE", 10_000, "_next_close", next_close,
          {9_999: 1, 10_000: 1, 10_001: -1}),
         ("genomes/chaining.py FAR_DISTANCE", 100_000, "_next_on_diagonal", next_on_diagonal,
@@ -546,20 +527,23 @@ BORDERS = [
         ("genomes/whole.py MOST_TIMES", 2, "suit_whole_matrices",
          lambda length: bool(suit_whole_matrices(np.array([100]), np.array([length]))[0]),
          {199: YES, 200: YES, 201: NO}),
-        ("options.py BASES_OF_EDIT", 40, "seed_length", seed_length, {199: 39, 200: 33, 201: 33}),
+        ("options.py BASES_OF_EDIT", 40, "seed_length", options.seed_length,
+         {199: 39, 200: 33, 201: 33}),
         ("options.py MIN_EDITS", 4, "seed_length",
-         lambda edits: seed_length(40 * edits), {3: 24, 4: 32, 5: 33}),
+         lambda edits: options.seed_length(40 * edits), {3: 24, 4: 32, 5: 33}),
         ("options.py MIN_EDITS", 4, "has_enough_windows",
-         lambda windows: has_enough_windows(20 * windows, 20), {3: NO, 4: NO, 5: YES}),
-        ("options.py SHORTEST_SEED", 16, "seed_length", seed_length, {79: 16, 84: 16, 85: 17}),
-        ("options.py LONGEST_SECOND_SEED", 20, "second_seed_length", second_seed_length,
+         lambda windows: options.has_enough_windows(20 * windows, 20), {3: NO, 4: NO, 5: YES}),
+        ("options.py SHORTEST_SEED", 16, "seed_length", options.seed_length,
+         {79: 16, 84: 16, 85: 17}),
+        ("options.py LONGEST_SECOND_SEED", 20, "second_seed_length", options.second_seed_length,
          {29: 19, 30: 20, 32: 20}),
-        ("options.py SHORTEST_SECOND_SEED", 12, "second_seed_length", second_seed_length,
+        ("options.py SHORTEST_SECOND_SEED", 12, "second_seed_length", options.second_seed_length,
          {17: 12, 18: 12, 20: 13}),
         ("options.py MOST_TOLD", 1e6, "of_user", told_mean,
          {999_999.0: 999_999.0, 1e6: None, 1_000_001.0: None}),
         ("options.py PROPER_DEVIATIONS", 4, "of_user",
-         lambda mean: InsertSizes.of_user(mean, 20.0).min_size, {80.0: 1, 81.0: 1, 82.0: 2}),
+         lambda mean: options.InsertSizes.of_user(mean, 20.0).min_size,
+         {80.0: 1, 81.0: 1, 82.0: 2}),
         # Four deviations of these sizes are more than 35 from five extreme ones on.
         ("options.py PROPER_DEVIATIONS", 4, "estimate_insert_sizes", proper_sizes,
          {4: (265, 335), 5: (263, 337), 6: (261, 339)}),

@@ -123,8 +123,7 @@ def nodes_of(indexed):
 def deep_node(indexed):
     """Return the inner node of the repeat: more than `LENGTH` bases deep, with leaves below."""
     columns = decode_nodes(indexed.tree)
-    depths = np.where(columns.is_leaf, 0, columns.string_depths)
-    return int(columns.addresses[np.argmax(depths)])
+    return int(columns.addresses[np.argmax(np.where(columns.is_leaf, 0, columns.string_depths))])
 
 
 def circle_of_children(indexed):

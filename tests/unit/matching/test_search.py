@@ -70,11 +70,8 @@ BLOCK = block_of(("A" * LONG_QUERY, "", "ACGT"))
 def test_a_backend_is_told_the_format_before_it_loads_pages():
     backend, given = Texts(), row_format()
     search = search_of(backend, given)
-    assert backend.formats == [given]
-    assert search.makes_text(BLOCK)
-    text = search.find_text(BLOCK)
-    assert text.count == 5
-    assert backend.asked == [(tuple(Strand), MAX_ROWS)]
+    assert backend.formats == [given] and search.makes_text(BLOCK)
+    assert search.find_text(BLOCK).count == 5 and backend.asked == [(tuple(Strand), MAX_ROWS)]
 
 
 def test_pages_may_be_such_that_there_are_columns_only():
@@ -95,8 +92,7 @@ def test_a_long_query_makes_the_whole_block_columns():
 def test_columns_that_are_wanted_or_filtered_set_no_format(given, shortest):
     """Matches that are too short must be filtered out of columns."""
     backend = Texts()
-    assert not search_of(backend, given, shortest).makes_text(BLOCK)
-    assert backend.formats == []
+    assert not search_of(backend, given, shortest).makes_text(BLOCK) and backend.formats == []
 
 
 @pytest.mark.parametrize("backend", [Columns(), KmerCpuBackend(Stats()), TreeCpuBackend(Stats())])
@@ -117,8 +113,7 @@ PART_BASES = 9
 
 
 def test_pieces_own_every_start_once_and_see_what_they_need():
-    block = block_of(["ACGTACGTAC", "", "GGT", "TTTTACGT"])
-    pieces = cut_queries(block.offsets, 3, PIECE_BASES)
+    pieces = cut_queries(block_of(["ACGTACGTAC", "", "GGT", "TTTTACGT"]).offsets, 3, PIECE_BASES)
     assert pieces.queries.tolist() == [0, 0, 0, 1, 2, 3, 3]
     assert pieces.begins.tolist() == [0, 4, 8, 10, 10, 13, 17]
     assert pieces.ends.tolist() == [4, 8, 10, 10, 13, 17, 21]
@@ -210,8 +205,7 @@ def test_unique_matches_need_not_hold_all_others(seed):
     def found_by(unique_rows):
         groups = []
         with ThreadPoolExecutor(1) as executor:
-            work = BuildWork(executor, 1, Stats(), lambda: None)
-            pages = plan.load_pages(plan.pages, work)
+            pages = plan.load_pages(plan.pages, BuildWork(executor, 1, Stats(), lambda: None))
         for page in pages:
             backend = KmerCpuBackend(Stats())
             backend.sizes = sizes
@@ -219,8 +213,7 @@ def test_unique_matches_need_not_hold_all_others(seed):
             search = BlockSearch(
                 backend, reference.codes, tuple(Strand), 10, 10, unique_rows=unique_rows
             )
-            mems = search.find_mems(block)
-            groups.append(mems)
+            groups.append(search.find_mems(block))
         assert len(groups) > 1
         return search.merge_groups(groups)
 

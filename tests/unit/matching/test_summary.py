@@ -115,8 +115,7 @@ def test_many_threads_count_as_one_does():
     for begin, length in (row for rows in blocks for row in rows):
         covered[begin : begin + length] = True
     counts = counted(found, stats)
-    assert counts.bases_covered == np.count_nonzero(covered)
-    assert counts.files[0].matches == 8000
+    assert counts.bases_covered == np.count_nonzero(covered) and counts.files[0].matches == 8000
     lengths = Counter(length for rows in blocks for _, length in rows)
     assert sum(one.matches for one in counts.lengths) == 8000
     for one in counts.lengths:

@@ -46,8 +46,7 @@ def test_kept_letters_are_complemented_in_sequences_of_any_length():
     letters, complements = b"ACGTRYSWKMBDHVN", b"TGCAYRSWMKVHDBN"
     for length in range(100):
         text = (letters * 7)[:length]
-        codes = encode(text, keeps_letters=True)
-        turned = reverse_complement_each(codes, np.array([0, length]))
+        turned = reverse_complement_each(encode(text, keeps_letters=True), np.array([0, length]))
         expected = text.translate(bytes.maketrans(letters, complements))[::-1]
         assert bytes(LETTERS[code] for code in turned) == expected
 
@@ -76,8 +75,7 @@ def test_turned_queries_lie_between_breaks():
 
 def test_every_length_around_a_vector_register_is_turned_in_its_place():
     made = np.random.default_rng(5)
-    lengths = [*range(100), 33, 0, 31, 128, 1]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    offsets = np.concatenate(([0], np.cumsum([*range(100), 33, 0, 31, 128, 1])))
     codes = made.integers(0, BREAK + 1, offsets[-1]).astype(np.uint8)
     before = codes.copy()
     complement = np.array([3, 2, 1, 0, BREAK], dtype=np.uint8)
@@ -100,8 +98,7 @@ def test_each_byte_has_the_code_of_its_letter(alphabet, foreign):
         upper = bytes([byte]).upper()[0]
         own = dict(alphabet.synonyms).get(upper, upper)
         code = alphabet.letters.find(own) if upper in known else alphabet.residue_count
-        assert full[byte] == code
-        assert plain[byte] == min(code, alphabet.residue_count)
+        assert full[byte] == code and plain[byte] == min(code, alphabet.residue_count)
 
 
 encode_bases, encode_amino_acids = encoder_of(NUCLEOTIDES), encoder_of(AMINO_ACIDS)

@@ -86,12 +86,10 @@ def test_as_many_are_equal_as_are_counted_one_by_one(pair, data, most):
     where = (texts[0], MARGIN + at, texts[1], MARGIN + other_at, most)
     ahead = count_ahead(one, at, other, other_at, most)
     behind = count_behind(one, at, other, other_at, most)
-    assert extend_right(*where) == ahead
-    assert extend_left(*where) == behind
+    assert extend_right(*where) == ahead and extend_left(*where) == behind
     back = with_margins(codes_of(turned(other)))
     where = (texts[0], MARGIN + at, back, MARGIN + len(other) - other_at, most)
-    assert extend_right_reversed(*where) == ahead
-    assert extend_left_reversed(*where) == behind
+    assert extend_right_reversed(*where) == ahead and extend_left_reversed(*where) == behind
 
 
 @each("most", [0, 1, STEP - 1, STEP, STEP + 1, 2 * STEP, ANY])
@@ -119,14 +117,12 @@ def test_margins_are_a_copy_with_breaks_around_it():
     assert padded.dtype == np.uint8 and padded.flags.c_contiguous
     assert padded.tolist() == [BREAK] * MARGIN + codes.tolist() + [BREAK] * MARGIN
     codes[:] = 3
-    assert padded[MARGIN] == 0
-    assert with_margins(codes[:0]).tolist() == [BREAK] * 2 * MARGIN
+    assert padded[MARGIN] == 0 and with_margins(codes[:0]).tolist() == [BREAK] * 2 * MARGIN
 
 
 def test_margins_are_as_wide_as_what_is_read_beyond_the_ends():
     # A step that begins at the last base or behind it, and the two words of a k-mer.
-    assert MARGIN >= STEP
-    assert MARGIN >= 16 >= MAXIMUM_KMER_LENGTH
+    assert MARGIN >= STEP and MARGIN >= 16 >= MAXIMUM_KMER_LENGTH
 
 
 def number_of(kmer):
@@ -251,8 +247,7 @@ def test_parts_that_are_looked_at_together_meet(window, monkeypatch):
 
 
 def test_no_window_has_no_minimizer():
-    assert found_in([0, 1, 2, 3] * 3, 9, 5) == []
-    assert found_in([BREAK] * 50, 9, 5) == []
+    assert found_in([0, 1, 2, 3] * 3, 9, 5) == [] and found_in([BREAK] * 50, 9, 5) == []
     assert [at for at, _, _ in found_in([0] * 20, 9, 5)] == list(range(12))
 
 
@@ -351,8 +346,7 @@ def test_the_same_bases_have_the_same_picked_kmer():
 
 
 def test_of_random_bases_few_are_picked():
-    random = np.random.default_rng(3)
-    padded = with_margins(random.integers(0, 4, 200_000).astype(np.uint8))
+    padded = with_margins(np.random.default_rng(3).integers(0, 4, 200_000).astype(np.uint8))
     for (kmer_length, kmers), share in (((14, 7), 3 / 15), ((12, 5), 3 / 11), ((5, 5), 2 / 6)):
         found = listed(padded, MARGIN, padded.size - MARGIN, kmer_length, kmers)
         assert len(found) == pytest.approx(share * 200_000, rel=0.03)

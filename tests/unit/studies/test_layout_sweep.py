@@ -63,23 +63,18 @@ def differences(store, case, layout):
     return found
 
 
-@pytest.mark.parametrize("case", [GENOME, WHOLE_GENOME], ids=lambda case: case.name)
-def test_pages_are_those_of_an_ordinary_run(case):
+@pytest.mark.parametrize(
+    ("case", "layouts"),
+    [
+        (GENOME, [*LAYOUTS, LAYOUTS[2]]),
+        (WHOLE_GENOME, [*LAYOUTS, *WIDE_LAYOUTS]),
+    ],
+    ids=["pages", "whole"],
+)
+def test_pages_are_those_of_an_ordinary_run(case, layouts):
     store = store_of(case)
-    for layout in LAYOUTS:
+    for layout in layouts:
         assert differences(store, case, layout) == []
-
-
-def test_pages_of_the_wide_format_are_those_of_an_ordinary_run():
-    store = store_of(WHOLE_GENOME)
-    for layout in WIDE_LAYOUTS:
-        assert differences(store, WHOLE_GENOME, layout) == []
-
-
-def test_a_tree_is_flattened_as_often_as_asked_for():
-    store = store_of(GENOME)
-    for layout in (LAYOUTS[5], LAYOUTS[2], LAYOUTS[5]):
-        assert differences(store, GENOME, layout) == []
 
 
 def test_growing_and_ordering_happen_once(monkeypatch):
@@ -91,8 +86,7 @@ def test_growing_and_ordering_happen_once(monkeypatch):
         monkeypatch.setattr(layout_sweep, name, steps[name])
     store = store_of(GENOME)
     pages = len(GENOME.page_plan)
-    assert pages >= 5
-    assert [step.call_count for step in steps.values()] == [pages, 0, 0]
+    assert pages >= 5 and [step.call_count for step in steps.values()] == [pages, 0, 0]
     seconds = [store.flatten(layout)[1] for layout in LAYOUTS]
     assert [step.call_count for step in steps.values()] == [pages, 2 * pages, 16 * pages]
     assert {each["build"] for each in seconds} == {store.build_seconds}
@@ -123,8 +117,7 @@ def test_seconds_are_summed_over_pages(monkeypatch):
 
 def test_threads_make_the_same_trees():
     with ThreadPoolExecutor(3) as pool:
-        reference = reference_of(GENOME.records)
-        store = TreeStore(reference, GENOME.page_plan, pool.map)
+        store = TreeStore(reference_of(GENOME.records), GENOME.page_plan, pool.map)
         assert differences(store, GENOME, LAYOUTS[7]) == []
 
 
@@ -155,16 +148,14 @@ def test_every_layout_finds_the_same(wide):
     assert [run.position for run in runs] == list(range(16))
     expected = sum(len(rows) for strand in STRANDS for rows in case.expected(strand))
     assert {run.mems for run in runs} == {expected}
-    assert len({run.digest for run in runs}) == 1
-    assert len(runs[0].digest) == 2 * 4 * 8
+    assert len({run.digest for run in runs}) == 1 and len(runs[0].digest) == 2 * 4 * 8
     assert len({run.bytes["trees"] for run in runs}) >= 3
     for run in runs:
         assert (run.kind, run.repeat, run.kernels) == ("run", 3, {})
         assert set(run.seconds) - {"ordering"} == {
             *("build", "order", "flatten", "match", "print", "search")
         }
-        assert set(run.seconds) <= set(STAGES)
-        assert all(value > 0 for value in run.seconds.values())
+        assert set(run.seconds) <= set(STAGES) and all(value > 0 for value in run.seconds.values())
         assert run.kernel_seconds >= run.seconds["match"] + run.seconds["print"]
         assert run.candidate_matches > 0
         assert run.bytes["to_device"] == run.bytes["from_device"] == 0
@@ -184,8 +175,7 @@ def test_blocks_and_threads_do_not_matter(case, threads):
 
 def test_a_run_counts_itself_alone():
     """What other runs have found, and the queries of the warm-up, do not count."""
-    data = data_of(GENOME)
-    runs = measured(GENOME, data, ["none", "none", "m", "none"])
+    runs = measured(GENOME, data_of(GENOME), ["none", "none", "m", "none"])
     assert len({(run.mems, run.candidate_matches, run.digest) for run in runs}) == 1
 
 
@@ -200,8 +190,7 @@ def test_long_queries_are_searched_in_pieces(monkeypatch):
         small = replace(cpu.SIZES, piece_bases=64, long_query=256, batch_bases=128)
         patched.setattr(cpu, "SIZES", small)
         (run,) = measured(case, data)
-    assert (run.mems, run.digest) == (expected.mems, expected.digest)
-    assert run.candidate_matches > 0
+    assert (run.mems, run.digest) == (expected.mems, expected.digest) and run.candidate_matches > 0
 
 
 def test_time_for_hashing_is_not_time_for_searching(monkeypatch):
@@ -346,10 +335,8 @@ def test_all_layouts_are_measured(tmp_path):
     options = options_of(ALL, GENOME, runs=2, control_runs=3)
     assert sweep_into(tmp_path, BLOCKS, options, progress=progress) == 16 * 2 + 3
     sweep = read_sweep(tmp_path)
-    assert planned_in(tmp_path) == wanted(ALL, 2, 3)
-    assert sweep.runs[0].policy == "none"
-    expected = sum(map(len, GENOME.expected(STRANDS[0])))
-    assert {run.mems for run in sweep.runs} == {expected}
+    assert planned_in(tmp_path) == wanted(ALL, 2, 3) and sweep.runs[0].policy == "none"
+    assert {run.mems for run in sweep.runs} == {sum(map(len, GENOME.expected(STRANDS[0])))}
     assert len({run.digest for run in sweep.runs}) == 1
     total = len(sweep.runs)
     assert progress.told == [(GENOME.name, number, total) for number in range(1, total + 1)]
@@ -359,8 +346,7 @@ def test_all_layouts_are_measured(tmp_path):
 
 def test_the_setup_says_what_was_measured(tmp_path):
     data = data_of(GENOME, 2, STRANDS)
-    options = options_of(FEW, GENOME, runs=1, control_runs=0, seed=7, threads=3)
-    sweep_into(tmp_path, data, options)
+    sweep_into(tmp_path, data, options_of(FEW, GENOME, runs=1, control_runs=0, seed=7, threads=3))
     setup = read_sweep(tmp_path).setup
     assert setup.policies == ("none", "tn", "rt", "m")
     assert (setup.runs, setup.control_runs, setup.seed, setup.profile) == (1, 0, 7, False)
@@ -369,8 +355,7 @@ def test_the_setup_says_what_was_measured(tmp_path):
     assert (given.reference_records, given.query_count) == (4, 13)
     assert given.reference_bases == sum(map(len, GENOME.records))
     assert given.query_bases == sum(map(len, GENOME.queries))
-    assert given.query_digest == data.query_digest()
-    assert given.strands == ("forward", "reverse")
+    assert given.query_digest == data.query_digest() and given.strands == ("forward", "reverse")
     assert (given.pages, given.page_size) == (len(GENOME.page_plan), 130)
     assert given.address_bits == 24
     assert (machine.backend, machine.threads, machine.multiprocessors) == ("cpu", 3, 0)
@@ -412,8 +397,7 @@ def test_a_sweep_goes_on_after_any_run(tmp_path):
         assert planned_in(tmp_path) == expected
         after = (tmp_path / RUNS_FILE).read_bytes().splitlines(keepends=True)
         assert after[:count] == lines[:count]
-        steps = range(count + 1, len(lines) + 1)
-        assert [done for _, done, _ in progress.told] == list(steps)
+        assert [done for _, done, _ in progress.told] == list(range(count + 1, len(lines) + 1))
 
 
 def test_a_sweep_without_the_runs_of_the_control_goes_on(tmp_path):
@@ -434,8 +418,7 @@ def test_more_runs_and_policies_may_follow(tmp_path):
     more = options_of("none rt", GENOME, runs=3, control_runs=1, seed=2)
     assert sweep_into(tmp_path, BLOCKS, more, progress=progress) == 2 + 3 + 1
     # The run of `m` is not one of those that are shown.
-    assert progress.told[0][1:] == (2, 7)
-    assert progress.told[-1][1:] == (7, 7)
+    assert progress.told[0][1:] == (2, 7) and progress.told[-1][1:] == (7, 7)
     assert planned_in(tmp_path) == wanted(["none", "rt"], 3, 1) + wanted(["m"], 1, 0)
     setup = read_sweep(tmp_path).setup
     assert (setup.policies, setup.runs) == (("none", "rt", "m"), 3)
@@ -461,19 +444,6 @@ def test_another_input_is_refused(tmp_path):
     with pytest.raises(InputError, match="another number of threads"):
         sweep_into(tmp_path, BLOCKS, options_of("none", GENOME, threads=1))
     assert sweep_into(tmp_path, data_of(GENOME, 5), options) == 0
-
-
-def test_another_device_or_version_is_refused(tmp_path, monkeypatch):
-    options = options_of("none", GENOME)
-    sweep_into(tmp_path, BLOCKS, options)
-    with monkeypatch.context() as patched:
-        patched.setattr("mummergpu.studies.machine.processor_name", lambda: "another")
-        with pytest.raises(InputError, match="holds a sweep with another device"):
-            sweep_into(tmp_path, BLOCKS, options)
-    with monkeypatch.context() as patched:
-        patched.setattr(sweeping, "__version__", "77")
-        with pytest.raises(InputError, match="holds a sweep with another program"):
-            sweep_into(tmp_path, BLOCKS, options)
 
 
 def wrong_for(policy, column):
@@ -504,8 +474,7 @@ def test_other_matches_than_the_controls_are_an_error(tmp_path, monkeypatch, col
         patched.setattr(MemDigest, "update", update)
         with pytest.raises(BackendError) as caught:
             sweep_into(tmp_path, BLOCKS, options)
-        assert caught.value.backend == "cpu"
-        assert "policy 'rt' finds" in caught.value.message
+        assert caught.value.backend == "cpu" and "policy 'rt' finds" in caught.value.message
         assert "matches that are not those of the control" in caught.value.message
         runs = read_sweep(tmp_path).runs
         assert runs and "rt" not in {run.policy for run in runs}
@@ -558,8 +527,7 @@ def test_layouts_are_made_in_batches_where_memory_is_short(tmp_path, monkeypatch
         options = options_of(ALL, GENOME, runs=2, control_runs=3)
         progress = Steps()
         assert sweep_into(tmp_path, BLOCKS, options, progress=progress) == 35
-    assert planned_in(tmp_path) == wanted(ALL, 2, 3)
-    assert len(batch_of) == batches
+    assert planned_in(tmp_path) == wanted(ALL, 2, 3) and len(batch_of) == batches
     assert set.union(*batch_of) == {Layout.of(Policy.from_code(code)) for code in ALL}
     assert sum(map(len, batch_of)) == 16
     assert set(flattened.values()) == {1} and len(flattened) == 16
@@ -582,8 +550,7 @@ def test_trees_that_do_not_fit_together_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("mummergpu.runtime.memory.free_memory", lambda: 100_000)
     with pytest.raises(OptionError, match="do not fit in memory together") as caught:
         sweep_into(tmp_path / "new", BLOCKS, options_of("none", GENOME))
-    assert caught.value.option == "page_size"
-    assert not (tmp_path / "new").exists()
+    assert caught.value.option == "page_size" and not (tmp_path / "new").exists()
 
 
 def test_awkward_references_and_queries_are_measured(tmp_path):

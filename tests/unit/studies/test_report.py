@@ -16,31 +16,9 @@ from mummergpu.hmm.filter_variants import BASIC, PAPERS_BEST, ThreadPolicy
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.options import FilterThresholds
 from mummergpu.index.tree.policy import LETTERS, Policy
+from mummergpu.studies import records
+from mummergpu.studies.profiles import policies
 from mummergpu.studies.profiles.data import ProfileData, parts_of, processor_scores, suitable
-from mummergpu.studies.profiles.policies import (
-    PROCESSOR_POLICIES,
-    choose_policies,
-    device_policy_of,
-    differing_policies,
-    every_policy,
-    measured_policies,
-    policy_of,
-)
-from mummergpu.studies.records import (
-    PROFILES,
-    RUNS_FILE,
-    SETUP_FILE,
-    KernelRecord,
-    ProfileInput,
-    ProfileRun,
-    ProfileSetup,
-    ProfileSweep,
-    Sweep,
-    SweepMachine,
-    read_study,
-    run_text,
-    setup_text,
-)
 from mummergpu.studies.report import page, paper
 from mummergpu.studies.report.effects import (
     FASTER,
@@ -99,8 +77,7 @@ def test_changes_have_a_sign(percent, text):
 
 
 def test_other_numbers():
-    assert page.range_text(-1.0, 2.0) == "-1.0% to +2.0%"
-    assert page.range_text(None, 2.0) == "-"
+    assert page.range_text(-1.0, 2.0) == "-1.0% to +2.0%" and page.range_text(None, 2.0) == "-"
     assert (page.noise_text(0.7213), page.noise_text(None)) == ("±0.72%", "unknown")
     assert [page.bytes_text(n) for n in (5, 2048, 3 << 20, 5 << 30)] == [
         *("5 bytes", "2.00 KiB", "3.00 MiB", "5.00 GiB")
@@ -130,19 +107,16 @@ def small_sweep():
         make_run(4, "none", stages(900.0), "profile"),
         make_run(5, "m", stages(800.0), "profile"),
     )
-    return Sweep(Path("there"), make_setup(["none", "m"], runs=1, control_runs=2), runs)
+    return records.Sweep(Path("there"), make_setup(["none", "m"], runs=1, control_runs=2), runs)
 
 
 def test_a_median_is_of_runs_and_controls_but_not_of_profiles():
     timings = timings_of(small_sweep())
     assert timings.policies == (NONE, MERGED)
     assert timings.stages == ("build", "upload", "match", "print", "search", "kernels", "total")
-    assert timings.of(NONE, "match") == 5.0
-    assert timings.of(NONE, "kernels") == 6.0
-    assert timings.of(NONE, "total") == 52.0
-    assert timings.of(MERGED, "total") == 32.0
-    assert timings.run_counts == (3, 1)
-    assert np.isnan(timings.of(MERGED, "ordering"))
+    assert timings.of(NONE, "match") == 5.0 and timings.of(NONE, "kernels") == 6.0
+    assert timings.of(NONE, "total") == 52.0 and timings.of(MERGED, "total") == 32.0
+    assert timings.run_counts == (3, 1) and np.isnan(timings.of(MERGED, "ordering"))
     assert np.isnan(timings.of(Policy.from_code("Q"), "match"))
 
 
@@ -151,21 +125,17 @@ def test_the_noise_is_the_variation_of_the_control():
     # 4, 6 and 5: a mean of 5 and a deviation of 1.
     assert timings.noise_of("match") == pytest.approx(0.2)
     assert timings.noise_of("kernels") == pytest.approx(1 / 6)
-    assert timings.noise_of("print") == 0.0
-    assert timings.noise_of("build") is None
-    assert timings.noise_of("ordering") is None
-    assert timings.noise_runs == 3
+    assert timings.noise_of("print") == 0.0 and timings.noise_of("build") is None
+    assert timings.noise_of("ordering") is None and timings.noise_runs == 3
 
 
 def test_the_noise_of_a_single_run_is_unknown():
     timings = timings_of(plain_sweep(["none"], lambda code: {"match": 1.0}))
-    assert timings.noise_of("match") is None
-    assert timings.stages == ("match", "kernels")
+    assert timings.noise_of("match") is None and timings.stages == ("match", "kernels")
 
 
 def test_a_sweep_without_runs_has_no_times():
-    sweep = replace(small_sweep(), runs=())
-    timings = timings_of(sweep)
+    timings = timings_of(replace(small_sweep(), runs=()))
     assert (timings.policies, timings.stages, timings.noise_runs) == ((), (), 0)
     assert ranking_of(timings, "match").policies == ()
 
@@ -173,25 +143,23 @@ def test_a_sweep_without_runs_has_no_times():
 def test_layouts_are_ranked_by_time():
     ranking = ranking_of(timings_of(small_sweep()), "kernels")
     assert [policy.code for policy in ranking.policies] == ["m", "none"]
-    assert list(ranking.ratios) == [1.0, 1.5]
-    assert ranking.ratio_of(NONE) == 1.5
+    assert list(ranking.ratios) == [1.0, 1.5] and ranking.ratio_of(NONE) == 1.5
     assert ranking.ratio_of(Policy.from_code("T")) is None
 
 
 def test_policies_are_ordered_by_letters():
     codes = [policy.code for policy in sorted(map(Policy.from_code, ALL_CODES), key=policy_order)]
-    assert codes[:9] == ["none", *"QRTmrtn", "QR"]
-    assert codes[-1] == "QRTmrtn"
+    assert codes[:9] == ["none", *"QRTmrtn", "QR"] and codes[-1] == "QRTmrtn"
 
 
 def test_what_an_interrupted_sweep_lacks():
     codes = CPU_CODES[:4]
     runs = tuple(make_run(n, codes[n % 3], {"match": 1.0}) for n in range(5))
-    missing = missing_of(Sweep(Path("x"), make_setup(codes, runs=2, control_runs=3), runs))
+    missing = missing_of(records.Sweep(Path("x"), make_setup(codes, runs=2, control_runs=3), runs))
     assert (missing.made, missing.planned, missing.runs) == (5, 11, 6)
     assert missing.codes == (codes[3],)
     profiled = make_setup(codes, runs=2, control_runs=3, profile=True)
-    assert missing_of(Sweep(Path("x"), profiled, runs)).planned == 15
+    assert missing_of(records.Sweep(Path("x"), profiled, runs)).planned == 15
 
 
 FACTORS = {"m": 0.8, "T": 0.9, "t": 1.15, "n": 1.05, "Tm": 1.25}
@@ -235,17 +203,14 @@ def test_an_interaction_worked_out_by_hand():
     (found,) = interactions(hand_timings(), "match")
     assert (found.first, found.second, found.squares) == ("m", "t", 1)
     # 99 / 110 over 80 / 100 is 1.125.
-    assert found.percent == pytest.approx(12.5)
-    assert found.noise is None
+    assert found.percent == pytest.approx(12.5) and found.noise is None
 
 
 def test_known_factors_are_found_again_in_all_128_layouts():
-    timings = product_timings()
-    effects = {effect.letter: effect for effect in policy_effects(timings, "match")}
+    effects = {effect.letter: effect for effect in policy_effects(product_timings(), "match")}
     assert list(effects) == list("QRTmrtn")
     assert all(len(effect.pairs) == 64 for effect in effects.values())
-    assert effects["t"].mean == pytest.approx(15)
-    assert effects["t"].low == pytest.approx(15)
+    assert effects["t"].mean == pytest.approx(15) and effects["t"].low == pytest.approx(15)
     assert effects["Q"].mean == pytest.approx(0)
     # Half of the pairs have the other letter on, which turns -20% to 0%.
     assert effects["m"].mean == pytest.approx((-20 + 0) / 2)
@@ -254,8 +219,7 @@ def test_known_factors_are_found_again_in_all_128_layouts():
 
 def test_known_interactions_are_found_again():
     found = {one.first + one.second: one for one in interactions(product_timings(), "match")}
-    assert len(found) == 21
-    assert all(one.squares == 32 for one in found.values())
+    assert len(found) == 21 and all(one.squares == 32 for one in found.values())
     assert found["Tm"].percent == pytest.approx(25)
     assert max(abs(one.percent) for name, one in found.items() if name != "Tm") < 1e-9
 
@@ -269,8 +233,7 @@ def test_the_processor_has_eight_pairs_and_no_textures():
 
 
 def test_missing_layouts_leave_the_other_pairs():
-    codes = tuple(code for code in CPU_CODES if code not in ("m", "rtn"))
-    timings = product_timings(codes)
+    timings = product_timings(tuple(code for code in CPU_CODES if code not in ("m", "rtn")))
     # none and m are one pair; rtn and mrtn another.
     assert len(effect_of(timings, "m").pairs) == 6
     assert effect_of(timings, "m").mean == pytest.approx(-20)
@@ -283,15 +246,14 @@ def test_a_time_of_zero_makes_no_pair():
     timings = timings_of(plain_sweep(tuple(times), lambda code: {"match": times[code]}))
     effect = effect_of(timings, "m")
     assert [pair.percent for pair in effect.pairs] == pytest.approx([50])
-    assert (effect.low, effect.high) == (None, None)
-    assert interactions(timings, "match") == ()
+    assert (effect.low, effect.high) == (None, None) and interactions(timings, "match") == ()
 
 
 def noisy(times, controls):
     runs = [make_run(n, code, {"match": time}) for n, (code, time) in enumerate(times.items())]
     runs += [make_run(9, "none", {"match": time}, "control", n) for n, time in enumerate(controls)]
     setup = make_setup(tuple(times), control_runs=len(controls))
-    return timings_of(Sweep(Path("nowhere"), setup, tuple(runs)))
+    return timings_of(records.Sweep(Path("nowhere"), setup, tuple(runs)))
 
 
 def test_what_is_smaller_than_the_noise_is_marked():
@@ -299,16 +261,14 @@ def test_what_is_smaller_than_the_noise_is_marked():
     timings = noisy(small, (98.0, 100.0, 102.0))
     assert timings.noise_of("match") == pytest.approx(math.sqrt(8 / 3) / 100)
     effect = effect_of(timings, "m")
-    assert effect.noise == pytest.approx(1.63299, abs=1e-4)
-    assert effect.verdict == NOISE
+    assert effect.noise == pytest.approx(1.63299, abs=1e-4) and effect.verdict == NOISE
     assert effect_of(timings, "t").verdict == SLOWER
 
 
 def test_effects_that_cancel_each_other_are_no_noise():
     times = {"none": 100.0, "m": 70.0, "t": 100.0, "mt": 130.0}
     effect = effect_of(noisy(times, (99.0, 100.0, 101.0)), "m")
-    assert effect.mean == pytest.approx(0)
-    assert effect.verdict == MIXED
+    assert effect.mean == pytest.approx(0) and effect.verdict == MIXED
     assert effect_of(product_timings(CPU_CODES), "m").verdict == FASTER
 
 
@@ -322,11 +282,9 @@ def test_without_noise_nothing_is_said_about_a_mean_that_is_not_clear():
 
 def test_the_bars_of_a_figure_are_those_of_the_paper():
     bars = bars_of(effect_of(product_timings(), "Q"))
-    assert len(bars) == 32
-    assert [bar.textures for bar in bars[::8]] == ["", "R", "T", "RT"]
+    assert len(bars) == 32 and [bar.textures for bar in bars[::8]] == ["", "R", "T", "RT"]
     assert [bar.label for bar in bars[:8]] == ["control", "m", "t", "n", "mt", "mn", "tn", "mtn"]
-    assert bars[9].pair.off.code == "Rm"
-    assert bars[9].pair.on.code == "QRm"
+    assert bars[9].pair.off.code == "Rm" and bars[9].pair.on.code == "QRm"
     tree = bars_of(effect_of(product_timings(), "t"))
     assert [bar.textures for bar in tree[::4]] == ["", "Q", "R", "T", "QR", "QT", "RT", "QRT"]
     assert [bar.label for bar in tree[:4]] == ["control", "m", "n", "mn"]
@@ -338,7 +296,7 @@ def test_the_quantile_is_students():
 
 
 def record(milliseconds, visits=None, registers=40):
-    return KernelRecord(milliseconds, 1, visits, registers, 0, 0, 0.75)
+    return records.KernelRecord(milliseconds, 1, visits, registers, 0, 0, 0.75)
 
 
 def sweep_of(code):
@@ -353,7 +311,7 @@ def sweep_of(code):
         for n, (kind, one) in enumerate(kernels)
     ]
     runs.append(make_run(9, "Q", {}, "run", 0, {"place_mems": record(1.0, registers=61)}))
-    return Sweep(Path("x"), make_setup([code], GPU), tuple(runs))
+    return records.Sweep(Path("x"), make_setup([code], GPU), tuple(runs))
 
 
 def of_kernel(facts, kernel):
@@ -364,18 +322,15 @@ def of_kernel(facts, kernel):
 @pytest.mark.parametrize(("code", "limit"), [("m", 6.0e10), ("T", 4.0e10)])
 def test_visits_are_compared_with_the_limit_of_the_layout(code, limit):
     one = of_kernel(kernel_facts(sweep_of(code)), "match_kernel")
-    assert one.policy == Policy.from_code(code)
-    assert one.milliseconds == 3.0
+    assert one.policy == Policy.from_code(code) and one.milliseconds == 3.0
     # 60 million visits in 3 ms.
-    assert one.visits_per_second == pytest.approx(2.0e10)
-    assert one.limit == limit
+    assert one.visits_per_second == pytest.approx(2.0e10) and one.limit == limit
     assert (one.registers, one.local_bytes, one.occupancy) == (40, 0, 0.75)
 
 
 def test_what_was_not_counted_is_not_known():
     facts = kernel_facts(sweep_of("m"))
-    one = of_kernel(facts, "find_mems")
-    assert one.visits_per_second is None
+    assert of_kernel(facts, "find_mems").visits_per_second is None
     assert registers_of_print(facts, Policy.from_code("m")) == 40
     assert registers_of_print(facts, Policy.from_code("Q")) == 61
     assert registers_of_print(facts, Policy.from_code("T")) is None
@@ -384,7 +339,7 @@ def test_what_was_not_counted_is_not_known():
 def test_only_a_profile_gives_no_time():
     kernels = {"match_kernel": record(5.0, visits=9)}
     runs = (make_run(0, "m", {}, "profile", 0, kernels),)
-    (one,) = kernel_facts(Sweep(Path("x"), make_setup(["m"], GPU), runs))
+    (one,) = kernel_facts(records.Sweep(Path("x"), make_setup(["m"], GPU), runs))
     assert (one.milliseconds, one.visits_per_second, one.registers) == (None, None, 40)
 
 
@@ -412,8 +367,7 @@ def test_every_figure_has_its_finding():
     for figure in paper.FIGURES:
         assert f"Figure {figure.number}" in figure.finding.place
     for finding in paper.FINDINGS:
-        assert finding.letter in LETTERS.values()
-        assert finding.stage in ALL_STAGES
+        assert finding.letter in LETTERS.values() and finding.stage in ALL_STAGES
         assert (finding.least is None) == (finding.most is None)
 
 
@@ -423,19 +377,24 @@ def test_the_layouts_of_the_paper_are_codes():
     assert {row.name for row in paper.TABLE_1} == {row.workload for row in paper.TABLE_2}
 
 
-MACHINE = SweepMachine("cuda", "a GPU", "sm_90", 1 << 30, 2, 2, {}, {"python": "3"}, {})
-INPUT = ProfileInput("made", "aa", 270, 10, 5000, 900, 500, 1)
+MACHINE = records.SweepMachine("cuda", "a GPU", "sm_90", 1 << 30, 2, 2, {}, {"python": "3"}, {})
+INPUT = records.ProfileInput("made", "aa", 270, 10, 5000, 900, 500, 1)
 
 
 def test_codes_name_policies():
-    codes = every_policy()
+    codes = policies.every_policy()
     assert len(set(codes)) == len(codes)
     for code in codes[::17]:
-        assert policy_of(code).code == code
-    assert codes[0] == BASIC.code == "g1crggg"
-    assert PAPERS_BEST.code == "l8hscsg"
-    assert PROFILES.controls == {"cuda": BASIC.code, "cpu": PROCESSOR_POLICIES[0].code}
-    assert all(differing_policies(one)[0] == code for one, code in PROFILES.controls.items())
+        assert policies.policy_of(code).code == code
+    assert codes[0] == BASIC.code == "g1crggg" and PAPERS_BEST.code == "l8hscsg"
+    assert records.PROFILES.controls == {
+        "cuda": BASIC.code,
+        "cpu": policies.PROCESSOR_POLICIES[0].code,
+    }
+    assert all(
+        policies.differing_policies(one)[0] == code
+        for one, code in records.PROFILES.controls.items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -451,28 +410,27 @@ def test_codes_name_policies():
 )
 def test_other_codes_are_refused(code, words):
     with pytest.raises(OptionError, match=words):
-        policy_of(code)
+        policies.policy_of(code)
 
 
 def test_a_policy_of_the_processor_is_none_of_a_device():
     with pytest.raises(OptionError, match="of the processor"):
-        device_policy_of("S16")
+        policies.device_policy_of("S16")
 
 
 def test_a_sweep_of_all_measures_what_tells_most():
-    codes = measured_policies("cuda")
-    assert {row.policy for row in PAPER_ROWS} <= set(codes)
-    assert len(codes) < 260
-    assert measured_policies("cpu") == [one.code for one in PROCESSOR_POLICIES]
+    codes = policies.measured_policies("cuda")
+    assert {row.policy for row in PAPER_ROWS} <= set(codes) and len(codes) < 260
+    assert policies.measured_policies("cpu") == [one.code for one in policies.PROCESSOR_POLICIES]
 
 
 def test_patterns_choose_policies():
-    assert choose_policies("all", "cpu") == measured_policies("cpu")
-    assert choose_policies("Vrcs*", "cuda") == ["g1crggg", "Vrcs8", "Vrcs16", "Vrcs32"]
-    assert choose_policies("V00", "cpu") == ["S16", "V00"]
+    assert policies.choose_policies("all", "cpu") == policies.measured_policies("cpu")
+    assert policies.choose_policies("Vrcs*", "cuda") == ["g1crggg", "Vrcs8", "Vrcs16", "Vrcs32"]
+    assert policies.choose_policies("V00", "cpu") == ["S16", "V00"]
     with pytest.raises(OptionError, match="on the cpu matches 'g1crggg'"):
-        choose_policies("g1crggg", "cpu")
-    assert "S16" not in differing_policies("cuda")
+        policies.choose_policies("g1crggg", "cpu")
+    assert "S16" not in policies.differing_policies("cuda")
 
 
 def test_proteins_with_marks_or_without_residues_are_left_out():
@@ -483,10 +441,8 @@ def test_proteins_with_marks_or_without_residues_are_left_out():
 
 def test_parts_cover_all_proteins():
     sizes = np.random.default_rng(1).integers(1, 90_000, 40)
-    block = block_of([np.zeros(size, dtype=np.uint8) for size in sizes])
-    parts = parts_of(block)
-    assert len(parts) > 3
-    assert [n for part in parts for n in range(*part)] == list(range(40))
+    parts = parts_of(block_of([np.zeros(size, dtype=np.uint8) for size in sizes]))
+    assert len(parts) > 3 and [n for part in parts for n in range(*part)] == list(range(40))
 
 
 def made_data(nodes=70):
@@ -506,17 +462,8 @@ def test_ssv_is_the_same_in_parts_of_any_size():
 
 
 def made_run(position, code, seconds, kind="run"):
-    return ProfileRun(
-        position=position,
-        policy=code,
-        kind=kind,
-        repeat=0,
-        seconds={"filter": seconds, "search": 1.0},
-        kernels={},
-        bytes={},
-        digest="d",
-        again=0,
-    )
+    times = {"filter": seconds, "search": 1.0}
+    return records.ProfileRun(position, code, kind, 0, times, {}, {}, digest="d", again=0)
 
 
 def made_sweep():
@@ -525,12 +472,13 @@ def made_sweep():
     for number, (scores, schedule, unroll) in enumerate(product("gl", "ch", "18")):
         seconds = {"g": 1.0, "l": 0.5}[scores] * {"c": 1.0, "h": 0.9}[schedule]
         seconds *= 8 / 9 if (scores, schedule) == ("l", "h") else 1
-        code = ThreadPolicy(scores, unroll, schedule).code
-        runs.append(made_run(number, code, seconds))
+        runs.append(made_run(number, ThreadPolicy(scores, unroll, schedule).code, seconds))
     runs.append(made_run(8, BASIC.code, 1.02, "control"))
     runs.append(made_run(9, BASIC.code, 0.98, "control"))
-    setup = ProfileSetup("mummergpu 1", "2026-01-31", ("g1crggg",), 1, 2, 1, False, MACHINE, INPUT)
-    return ProfileSweep(Path("nowhere"), setup, tuple(runs))
+    setup = records.ProfileSetup(
+        "mummergpu 1", "2026-01-31", ("g1crggg",), 1, 2, 1, False, MACHINE, INPUT
+    )
+    return records.ProfileSweep(Path("nowhere"), setup, tuple(runs))
 
 
 def test_effects_are_those_of_pairs_that_differ_in_one_choice():
@@ -540,8 +488,7 @@ def test_effects_are_those_of_pairs_that_differ_in_one_choice():
     effects = {(one.name, one.before, one.after): one for one in choice_effects(study)}
     assert set(effects) == {("scores", "g", "l"), ("unroll", "1", "8"), ("schedule", "c", "h")}
     scores = effects["scores", "g", "l"]
-    assert scores.pairs == 4
-    assert scores.greatest == pytest.approx(-50)
+    assert scores.pairs == 4 and scores.greatest == pytest.approx(-50)
     assert scores.least == pytest.approx(100 * (0.4 / 0.9 - 1))
     assert effects["unroll", "1", "8"].mean == pytest.approx(0, abs=1e-9)
     both = {(one.first, one.second): one.percent for one in choice_interactions(study)}
@@ -550,10 +497,10 @@ def test_effects_are_those_of_pairs_that_differ_in_one_choice():
 
 def test_records_say_what_they_are_about(tmp_path):
     sweep = made_sweep()
-    (tmp_path / SETUP_FILE).write_text(setup_text(sweep.setup, PROFILES))
-    (tmp_path / RUNS_FILE).write_text("".join(map(run_text, sweep.runs)))
-    found = read_study(tmp_path)
-    assert isinstance(found, ProfileSweep)
+    (tmp_path / records.SETUP_FILE).write_text(records.setup_text(sweep.setup, records.PROFILES))
+    (tmp_path / records.RUNS_FILE).write_text("".join(map(records.run_text, sweep.runs)))
+    found = records.read_study(tmp_path)
+    assert isinstance(found, records.ProfileSweep)
     assert (found.setup, found.runs) == (sweep.setup, sweep.runs)
     with pytest.raises(InputError, match="holds a sweep of profiles; use another folder"):
         with SweepFolder(tmp_path):
@@ -568,8 +515,8 @@ def test_records_say_what_they_are_about(tmp_path):
     ],
 )
 def test_other_records_are_refused(old, new, words, tmp_path):
-    text = setup_text(made_sweep().setup, PROFILES)
+    text = records.setup_text(made_sweep().setup, records.PROFILES)
     assert old in text
-    (tmp_path / SETUP_FILE).write_text(text.replace(old, new))
+    (tmp_path / records.SETUP_FILE).write_text(text.replace(old, new))
     with pytest.raises(InputError, match=words):
-        read_study(tmp_path)
+        records.read_study(tmp_path)

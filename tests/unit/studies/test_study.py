@@ -24,16 +24,7 @@ from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.matching import open_cuda
 from mummergpu.matching.options import DeviceOptions
 from mummergpu.sequence.strand import Strand
-from mummergpu.studies import gathers, machine
-from mummergpu.studies.combinations import (
-    CONTROL,
-    PlannedRun,
-    by_layout,
-    choose_policies,
-    differing_policies,
-    every_policy,
-    order_of_visits,
-)
+from mummergpu.studies import combinations, gathers, machine
 from mummergpu.studies.data_set import make_data_set, read_data_set
 from mummergpu.studies.gathers import (
     LANES,
@@ -46,18 +37,15 @@ from mummergpu.studies.searcher import StudySearcher, open_searcher
 
 
 def test_there_are_128_combinations_of_seven_letters():
-    codes = every_policy()
-    assert codes[0] == CONTROL == "none"
-    assert len(codes) == len(set(codes)) == 128
-    assert all(Policy.from_code(code).code == code for code in codes)
-    assert codes[-1] == "QRTmrtn"
+    codes = combinations.every_policy()
+    assert codes[0] == combinations.CONTROL == "none" and len(codes) == len(set(codes)) == 128
+    assert all(Policy.from_code(code).code == code for code in codes) and codes[-1] == "QRTmrtn"
 
 
 def test_the_processor_has_no_textures():
-    assert differing_policies("cuda") == every_policy()
-    codes = differing_policies("cpu")
-    assert codes[0] == CONTROL
-    assert len(codes) == 16
+    assert combinations.differing_policies("cuda") == combinations.every_policy()
+    codes = combinations.differing_policies("cpu")
+    assert codes[0] == combinations.CONTROL and len(codes) == 16
     assert not set("".join(codes[1:])) - set("mrtn")
     assert len({Layout.of(Policy.from_code(code)) for code in codes}) == 16
 
@@ -77,12 +65,16 @@ def test_the_processor_has_no_textures():
     ],
 )
 def test_policies_are_chosen_by_codes_and_patterns(text, backend, expected):
-    assert choose_policies(text, backend) == expected.split()
+    assert combinations.choose_policies(text, backend) == expected.split()
 
 
 def test_a_pattern_stands_for_all_that_match_it():
-    assert choose_policies("*", "cuda") == choose_policies("all", "cuda") == every_policy()
-    with_tree_texture = choose_policies("T*", "cuda")
+    assert (
+        combinations.choose_policies("*", "cuda")
+        == combinations.choose_policies("all", "cuda")
+        == combinations.every_policy()
+    )
+    with_tree_texture = combinations.choose_policies("T*", "cuda")
     assert len(with_tree_texture) == 1 + 16
     assert all(code.startswith("T") for code in with_tree_texture[1:])
 
@@ -101,17 +93,16 @@ def test_a_pattern_stands_for_all_that_match_it():
 )
 def test_what_is_no_policy_is_an_error(text, backend, told):
     with pytest.raises(OptionError) as caught:
-        choose_policies(text, backend)
+        combinations.choose_policies(text, backend)
     assert caught.value.option == "policies" and told in caught.value.message
 
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_combinations_of_a_layout_differ_in_textures_only(wide):
-    groups = by_layout(every_policy(), wide)
+    groups = combinations.by_layout(combinations.every_policy(), wide)
     assert len(groups) == 16
     for layout, codes in groups.items():
-        assert len(codes) == 8
-        assert layout.wide == wide
+        assert len(codes) == 8 and layout.wide == wide
         assert {Layout.of(Policy.from_code(code), wide) for code in codes} == {layout}
         assert len({code.replace("none", "").strip("QRT") for code in codes}) == 1
 
@@ -127,10 +118,10 @@ def flat(visits):
 @pytest.mark.parametrize("control_runs", [0, 1, 10, 50])
 @pytest.mark.parametrize("profile", [False, True])
 def test_each_run_is_planned_once(runs, rounds, control_runs, profile):
-    visits = order_of_visits(CODES, runs, rounds, control_runs, 3, profile)
+    visits = combinations.order_of_visits(CODES, runs, rounds, control_runs, 3, profile)
     expected = wanted(CODES, runs, control_runs)
     if profile:
-        expected.update(PlannedRun(code, "profile", 0) for code in CODES)
+        expected.update(combinations.PlannedRun(code, "profile", 0) for code in CODES)
     assert Counter(flat(visits)) == expected
     assert all(len({run.policy for run in visit}) == 1 for visit in visits)
     own = [visit for visit in visits if visit[0].kind != "control"]
@@ -146,7 +137,7 @@ def test_each_run_is_planned_once(runs, rounds, control_runs, profile):
 
 
 def test_nodes_are_counted_at_the_end_of_the_last_visit():
-    visits = order_of_visits(CODES, 4, 2, 0, 1, True)
+    visits = combinations.order_of_visits(CODES, 4, 2, 0, 1, True)
     for visit in visits[: len(CODES)]:
         assert {run.kind for run in visit} == {"run"}
     for visit in visits[len(CODES) :]:
@@ -154,23 +145,23 @@ def test_nodes_are_counted_at_the_end_of_the_last_visit():
 
 
 def test_the_seed_gives_the_order():
-    orders = [order_of_visits(CODES, 3, 3, 2, seed, False) for seed in (*range(8), 7)]
+    orders = [combinations.order_of_visits(CODES, 3, 3, 2, seed, False) for seed in (*range(8), 7)]
     assert orders[-1] == orders[-2] and len({tuple(map(tuple, order)) for order in orders}) == 8
     # A sweep may go on with a later Python.
-    order = [visit[0].policy for visit in order_of_visits(CODES, 1, 1, 0, 1, False)]
+    order = [visit[0].policy for visit in combinations.order_of_visits(CODES, 1, 1, 0, 1, False)]
     assert order == ["QRT", "mrt", "t", "Tn", "none", "r", "m"]
 
 
 def test_each_round_has_another_order():
-    codes = every_policy()
-    visits = order_of_visits(codes, 3, 3, 0, 1, False)
+    codes = combinations.every_policy()
+    visits = combinations.order_of_visits(codes, 3, 3, 0, 1, False)
     orders = [[visit[0].policy for visit in visits[128 * n : 128 * n + 128]] for n in range(3)]
     assert len({*map(tuple, orders), tuple(codes)}) == 4
 
 
 @pytest.mark.parametrize("control_runs", [1, 2, 7, 10, 63])
 def test_the_control_is_spread_evenly(control_runs):
-    visits = order_of_visits(every_policy(), 2, 2, control_runs, 1, False)
+    visits = combinations.order_of_visits(combinations.every_policy(), 2, 2, control_runs, 1, False)
     places = [number for number, visit in enumerate(visits) if visit[0].kind == "control"]
     assert [visits[place][0].repeat for place in places] == list(range(control_runs))
     between = [after - before for before, after in pairwise([-1, *places, len(visits)])]
@@ -191,8 +182,7 @@ def digest_of(queries, parts=1):
 
 @pytest.fixture
 def files(tmp_path):
-    some = random.Random(2)
-    bases = random_bases(some, 500)
+    bases = random_bases(random.Random(2), 500)
     (tmp_path / "r.fa").write_text(f">one\n{bases[:300]}\n>two\n{bases[300:]}\n")
     reads = [bases[start : start + 30 + start % 50] for start in range(0, 400, 9)]
     (tmp_path / "q.fa").write_text("".join(f">q{n}\n{read}\n" for n, read in enumerate(reads)))
@@ -209,8 +199,7 @@ def read_files(files, *queries, block_size=1 << 20, **more):
 
 def test_the_hash_does_not_depend_on_blocks_nor_on_names(files):
     assert len({digest_of(QUERIES, parts) for parts in range(1, 7)}) == 1
-    sizes = [1, 50, 333, 1 << 20]
-    read_so = [read_files(files, "q.fa", block_size=size) for size in sizes]
+    read_so = [read_files(files, "q.fa", block_size=size) for size in [1, 50, 333, 1 << 20]]
     assert len({len(data.blocks) for data in read_so}) == 4
     assert {data.query_digest() for data in [*read_so, read_files(files, "renamed.fa")]} == {
         read_so[0].query_digest()
@@ -236,10 +225,8 @@ def test_the_hash_changes_with_every_base_border_and_order():
             pieces = tuple(joined[a:b] for a, b in zip([0, *ends], ends, strict=False))
             if pieces != QUERIES:
                 seen.add(digest_of(pieces))
-    assert digest_of(QUERIES[::-1]) not in seen
-    assert digest_of(QUERIES[:-1]) not in seen
-    assert digest_of((*QUERIES, "")) not in seen
-    assert digest_of(("", *QUERIES)) not in seen
+    assert digest_of(QUERIES[::-1]) not in seen and digest_of(QUERIES[:-1]) not in seen
+    assert digest_of((*QUERIES, "")) not in seen and digest_of(("", *QUERIES)) not in seen
     # Different borders give different hashes, and so do different bases.
     assert len(seen) > count + 50
 
@@ -253,8 +240,7 @@ def test_figures_of_the_queries():
 
 def test_files_are_read(files):
     data = read_files(files, "q.fa", "renamed.fa")
-    assert data.query_count == 90
-    assert data.reference.record_lengths.tolist() == [300, 200]
+    assert data.query_count == 90 and data.reference.record_lengths.tolist() == [300, 200]
     assert (data.name, data.minimum_length, data.strands) == ("x", 20, FORWARD)
 
 
@@ -280,10 +266,8 @@ def test_rules_are_kept(files):
 def test_a_workload_is_made_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     data = make_data_set("SSUIS", 0.0005, None, 1 << 20, None, FORWARD)
-    assert list(tmp_path.iterdir()) == []
-    assert (data.name, data.minimum_length) == ("SSUIS", 10)
-    assert data.reference.base_count > 2_000_000
-    assert data.query_count == 500
+    assert list(tmp_path.iterdir()) == [] and (data.name, data.minimum_length) == ("SSUIS", 10)
+    assert data.reference.base_count > 2_000_000 and data.query_count == 500
     again = make_data_set("SSUIS", 0.0005, None, 1 << 14, 31, (Strand.REVERSE,))
     assert again.query_digest() == data.query_digest()
     assert (again.minimum_length, again.strands) == (31, (Strand.REVERSE,))
@@ -316,8 +300,7 @@ def test_without_a_device_the_processor_is_taken(monkeypatch):
     monkeypatch.setattr(open_cuda, "open_cuda_backend", no_device)
     notices = []
     searcher = open_searcher(DeviceOptions(backend="auto"), notices.append)
-    assert type(searcher) is StudySearcher
-    assert notices == ["no cuda backend: there is no device"]
+    assert type(searcher) is StudySearcher and notices == ["no cuda backend: there is no device"]
 
 
 def test_a_device_that_is_asked_for_has_to_be_there(monkeypatch):
@@ -416,8 +399,7 @@ def test_addresses_are_those_that_the_records_name(records, split):
             key = (step * LANES + lane) * 0x9E3779B1
             expected[lane] = ((both + key) % (1 << 32)) * records >> 32
     total = follow_records(table, records, stride, second, addresses, 40)
-    assert addresses.tolist() == expected
-    assert total == sum(expected)
+    assert addresses.tolist() == expected and total == sum(expected)
 
 
 @each("records, split", [(500, False), (500, True), (20_000, False), (20_000, True)])
@@ -452,8 +434,7 @@ def test_tables_of_any_size_have_rates(monkeypatch, table_bytes, threads):
     monkeypatch.setattr(gathers, "PROCESSOR_GATHERS", 1 << 10)
     with ThreadPoolExecutor(threads) as pool:
         rates = processor_gathers(table_bytes, 3, threads, pool.map)
-    assert set(rates) == {"merged", "split"}
-    assert all(rate > 0 for rate in rates.values())
+    assert set(rates) == {"merged", "split"} and all(rate > 0 for rate in rates.values())
 
 
 def test_a_rate_is_the_records_of_all_threads_in_the_median_time(monkeypatch):

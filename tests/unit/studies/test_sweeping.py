@@ -60,8 +60,7 @@ def begun(folder, setup=None):
 def test_what_was_written_is_read(folder):
     sweep = read_sweep(folder)
     assert (sweep.folder, sweep.setup, list(sweep.runs)) == (folder, some_setup(), RUNS)
-    assert begun(folder) == RUNS
-    assert sorted(os.listdir(folder)) == [RUNS_FILE, SETUP_FILE]
+    assert begun(folder) == RUNS and sorted(os.listdir(folder)) == [RUNS_FILE, SETUP_FILE]
 
 
 def test_compressed_runs_are_read_and_not_added_to(folder):
@@ -98,15 +97,13 @@ def test_a_run_is_on_disk_as_soon_as_it_is_added(folder):
 
 def test_it_is_known_which_runs_are_there(folder):
     with SweepFolder(folder) as records:
-        assert records.setup == some_setup()
-        assert records.has(PlannedRun("none", "control", 4))
+        assert records.setup == some_setup() and records.has(PlannedRun("none", "control", 4))
         for missing in (("none", "control", 3), ("none", "run", 4), ("m", "run", 1)):
             assert not records.has(PlannedRun(*missing))
         # The matches of the first run of the control are those that others must have.
         assert records.control_digest == "22"
         records.add(some_run("r", repeat=1))
-        assert records.has(PlannedRun("r", "run", 1))
-        assert records.count == 5
+        assert records.has(PlannedRun("r", "run", 1)) and records.count == 5
         assert records.control_digest == "22"
 
 
@@ -188,8 +185,7 @@ def test_more_runs_and_policies_may_follow(folder):
     # It is the setup of all that the folder has and will have.
     assert setup.policies == ("none", "t", "m")
     assert (setup.runs, setup.control_runs, setup.profile) == (3, 9, True)
-    assert setup.machine == machine
-    assert begun(folder) == RUNS
+    assert setup.machine == machine and begun(folder) == RUNS
     assert read_setup(folder).policies == ("none", "t", "m")
 
 
@@ -215,8 +211,7 @@ def test_another_process_may_not_write(folder):
         with pytest.raises(OutputError, match="another sweep is writing to it"):
             SweepFolder(folder).__enter__()
         records.add(some_run("r"))
-    assert other() == "in"
-    assert len(list(read_runs(folder))) == 5
+    assert other() == "in" and len(list(read_runs(folder))) == 5
 
 
 @pytest.mark.parametrize("name", [RUNS_FILE, SETUP_FILE])
@@ -312,8 +307,7 @@ def test_a_damaged_setup_is_named(folder, what):
     (folder / SETUP_FILE).write_bytes(BAD_SETUPS[what])
     with pytest.raises(InputError, match="is not the file of a sweep") as caught:
         begun(folder)
-    assert caught.value.path == str(folder / SETUP_FILE)
-    assert "\n" not in str(caught.value)
+    assert caught.value.path == str(folder / SETUP_FILE) and "\n" not in str(caught.value)
     assert list(read_runs(folder)) == RUNS
     assert (folder / SETUP_FILE).read_bytes() == BAD_SETUPS[what]
 
@@ -356,16 +350,14 @@ def test_a_full_disk_is_an_error(tmp_path):
     with pytest.raises(OutputError, match="cannot be written: No space left") as caught:
         folder.add(run)
     assert caught.value.path == str(tmp_path / RUNS_FILE)
-    assert not folder.has(PlannedRun(run.policy, run.kind, run.repeat))
-    assert folder.count == 0
+    assert not folder.has(PlannedRun(run.policy, run.kind, run.repeat)) and folder.count == 0
     folder.__exit__(None, None, None)
 
 
 def test_records_stay_as_they_are():
     """Programs of others read these files."""
     assert json.loads(run_text(RUNS[1])) == asdict(RUNS[1])
-    assert next(iter(SETUP)) == "schema_version"
-    assert run_text(RUNS[1]).count("\n") == 1
+    assert next(iter(SETUP)) == "schema_version" and run_text(RUNS[1]).count("\n") == 1
     seconds = {"match": 1.0, "print": 2.0, "ordering": 4.0, "search": 9.0}
     assert some_run(seconds=seconds).kernel_seconds == 7.0
     assert some_run(seconds={"match": 1.0}).kernel_seconds == 1.0

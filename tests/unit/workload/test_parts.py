@@ -78,8 +78,7 @@ def test_elements_have_their_share_of_the_genome(elements, share):
 
 def test_most_copies_of_cut_repeats_are_short_ends_of_their_family():
     family = Repeats(1, (4_000, 4_000), WHOLE, share=0.4, is_cut=True)
-    codes = synthesize(Genome(200_000, 0.5, (family,), (), ()), 3, "cut")
-    text = decode(codes).decode()
+    text = decode(synthesize(Genome(200_000, 0.5, (family,), (), ()), 3, "cut")).decode()
     text += "N" + reverse_complement(text)
     ends = [text[place : place + 21] for place in range(len(text) - 20)]
     (last, copies), *_ = Counter(end for end in ends if "N" not in end).most_common(1)
@@ -123,8 +122,7 @@ def test_exact_reads_are_pieces_of_the_reference():
     assert all(set(read.quality) <= set(map(chr, range(33 + 26, 33 + 34))) for read in reads)
     counts = tally.as_dict()
     assert counts.pop("forward_reads") + sum(read.strand == "-" for read in reads) == 30_000
-    assert counts.pop("bases") == 1_500_000
-    assert set(counts.values()) == {0}
+    assert counts.pop("bases") == 1_500_000 and set(counts.values()) == {0}
     # Every place of the reference is a place to start from.
     assert {read.position for read in reads if read.record == "record1"} >= {1, 851}
 
@@ -156,8 +154,7 @@ def test_one_kind_of_error_alone(kind):
         if kind == "substitution":
             assert "N" not in read.bases and len(source) == 50
         elif kind == "unknown":
-            pairs = zip(read.bases, source, strict=True)
-            assert all(base in ("N", true) for base, true in pairs)
+            assert all(base in ("N", true) for base, true in zip(read.bases, source, strict=True))
         else:
             longer, shorter = (read.bases, source) if kind == "insertion" else (source, read.bases)
             letters = iter(longer)
@@ -226,8 +223,7 @@ def test_families_are_laid_in_both_orientations():
     assert codes.size == 100_000
     text = decode(codes).decode()
     reverse = reverse_complement(text)
-    words = Counter(text[at : at + 20] for at in range(len(text) - 19))
-    ((word, count),) = words.most_common(1)
+    ((word, count),) = Counter(text[at : at + 20] for at in range(len(text) - 19)).most_common(1)
     assert min(count, reverse.count(word)) >= 8 and 20 <= count + reverse.count(word) <= 30
 
 
@@ -240,8 +236,7 @@ def test_copies_diverge_as_declared():
         words = [min(text[i : i + 16], reverse[last - i :][:16]) for i in range(last + 1)]
         return len(words) - len(set(words))
 
-    assert shared_words(0.0) >= 1_900
-    assert 200 < shared_words(0.05) < 1_000
+    assert shared_words(0.0) >= 1_900 and 200 < shared_words(0.05) < 1_000
     assert shared_words(0.3) < 100
 
 

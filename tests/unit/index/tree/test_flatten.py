@@ -26,15 +26,7 @@ from helpers.trees import (
     page_codes_of,
 )
 
-from mummergpu.index.tree.flatten import (
-    ADDRESS_MASK,
-    BASE_MASK,
-    BASE_SHIFT,
-    LENGTH_MASK,
-    LENGTH_SHIFT,
-    flatten_tree,
-    order_nodes,
-)
+from mummergpu.index.tree import flatten
 from mummergpu.index.tree.layout import FIELDS, MAX_PAGE_BASES, MAX_WIDE_PAGE_BASES, place_in_strips
 from mummergpu.index.tree.ukkonen import GrownTree, grow_tree
 from mummergpu.input.reference import read_reference
@@ -104,11 +96,14 @@ def test_a_merged_tree_is_one_array():
 
 
 def test_facts_of_leaves_have_room_for_the_largest_page():
-    parts = [ADDRESS_MASK, LENGTH_MASK << LENGTH_SHIFT, BASE_MASK << BASE_SHIFT]
+    parts = [
+        flatten.ADDRESS_MASK,
+        flatten.LENGTH_MASK << flatten.LENGTH_SHIFT,
+        flatten.BASE_MASK << flatten.BASE_SHIFT,
+    ]
     assert sum(parts) == (1 << 64) - 1, "they overlap, or leave bits unused"
-    assert ADDRESS_MASK >= 2 * MAX_WIDE_PAGE_BASES - 1
-    assert LENGTH_MASK >= MAX_WIDE_PAGE_BASES - 1
-    assert BASE_MASK >= BREAK
+    assert flatten.ADDRESS_MASK >= 2 * MAX_WIDE_PAGE_BASES - 1
+    assert flatten.LENGTH_MASK >= MAX_WIDE_PAGE_BASES - 1 and flatten.BASE_MASK >= BREAK
 
 
 @pytest.mark.parametrize(
@@ -122,7 +117,7 @@ def test_a_page_too_large_for_the_format_is_refused(layout, most, message):
     codes = np.broadcast_to(np.uint8(BREAK), most + 2)
     grown = GrownTree(codes, np.zeros((1, 8), np.int32), np.zeros(1, np.int32), 0)
     with pytest.raises(ValueError, match=message):
-        flatten_tree(grown, np.zeros(1, np.int32), layout, BREAK)
+        flatten.flatten_tree(grown, np.zeros(1, np.int32), layout, BREAK)
 
 
 @pytest.mark.parametrize("layout", [PLAIN, AS_CONSTRUCTED, TWO_DIMENSIONAL, WIDE], ids=layout_id)
@@ -217,10 +212,9 @@ def test_the_tree_of_human_bases_with_long_runs_of_n(shared_data):
 
 
 def test_grown_trees_can_be_flattened_more_than_once():
-    codes = page_codes_of(TEXT)
-    grown = grow_tree(codes)
-    order = order_nodes(grown, True)
-    trees = [numbered(decode_nodes(flatten_tree(grown, order, PLAIN, 1))) for _ in range(2)]
+    grown = grow_tree(page_codes_of(TEXT))
+    order = flatten.order_nodes(grown, True)
+    trees = [numbered(decode_nodes(flatten.flatten_tree(grown, order, PLAIN, 1))) for _ in range(2)]
     for name, column in trees[0].items():
         assert np.array_equal(column, trees[1][name])
 
@@ -278,8 +272,7 @@ def test_the_tree_of_a_long_text_is_a_suffix_tree(letters, break_every):
 
 def test_the_tree_of_diverged_long_repeats_is_a_suffix_tree():
     random = np.random.default_rng(3)
-    unit = random.integers(0, 4, 171).astype(np.uint8)
-    codes = np.append(np.tile(unit, 300), np.uint8(BREAK))
+    codes = np.append(np.tile(random.integers(0, 4, 171).astype(np.uint8), 300), np.uint8(BREAK))
     changed = random.integers(0, codes.size - 1, codes.size // 50)
     codes[changed] = random.integers(0, 5, changed.size)
     check_tree(flat_tree_of(codes, PLAIN), codes)

@@ -50,8 +50,7 @@ def test_a_code_comes_back_and_its_letters_are_the_papers(code):
     told = {flag: letter in letters for letter, flag in FLAGS_OF_LETTERS.items()}
     assert asdict(policy) == told and policy == Policy(**told)
     # A layout takes over those that are no textures.
-    layout = Layout.of(policy)
-    assert layout == Layout(*(letter in letters for letter in "mrtn"))
+    assert Layout.of(policy) == Layout(*(letter in letters for letter in "mrtn"))
 
 
 @pytest.mark.parametrize("code", ["nT", "nmT", "tnrmTRQ"])
@@ -69,8 +68,7 @@ def test_there_are_128_policies():
 def test_other_codes_are_refused(code):
     with pytest.raises(OptionError, match=r"^policy: ") as caught:
         Policy.from_code(code)
-    assert caught.value.option == "policy"
-    assert caught.value.exit_code == 2
+    assert caught.value.option == "policy" and caught.value.exit_code == 2
 
 
 def test_by_default_the_halves_of_a_node_share_a_cache_line():
@@ -118,8 +116,7 @@ def test_flags_hold_the_mark_of_a_leaf_and_any_code():
 
 
 def test_the_largest_pages():
-    assert MAX_PAGE_BASES == 8_388_608
-    assert MAX_WIDE_PAGE_BASES == 1_073_741_824
+    assert MAX_PAGE_BASES == 8_388_608 and MAX_WIDE_PAGE_BASES == 1_073_741_824
     for wide in (False, True):
         layout = Layout.of(Policy(), wide)
         nodes = 2 * layout.max_bases
@@ -154,8 +151,7 @@ def test_flags_are_the_last_byte_or_word_of_a_half():
 
 
 def test_arrays_tell_their_format():
-    assert are_words(np.zeros(6, dtype=np.uint32))
-    assert not are_words(np.zeros(16, dtype=np.uint8))
+    assert are_words(np.zeros(6, dtype=np.uint32)) and not are_words(np.zeros(16, dtype=np.uint8))
     assert not are_words(np.zeros(2, dtype=np.int64))
 
 
@@ -196,8 +192,7 @@ def test_a_full_tree_in_strips_needs_no_larger_addresses(nodes, strips):
     [(0, 0), (1, 131_072), (131_072, 131_072), (131_073, 262_144), (262_144, 262_144)],
 )
 def test_arrays_in_strips_hold_whole_strips(count, length):
-    assert length_in_strips(count, 12, 5) == length
-    assert length_in_strips(count, 12, 0) == count
+    assert length_in_strips(count, 12, 5) == length and length_in_strips(count, 12, 0) == count
 
 
 @each("layout", LAYOUTS + WIDE_LAYOUTS)
@@ -216,7 +211,6 @@ def test_strides_and_strips_of_a_layout(layout):
 @pytest.mark.parametrize("size", [1, 64, 1000, HUGE_PAGE - 1, HUGE_PAGE, HUGE_PAGE + 5])
 def test_memory_is_zero_and_begins_on_a_line(size):
     array = zeros_aligned(size)
-    assert array.size == size
-    assert array.dtype == np.uint8
+    assert array.size == size and array.dtype == np.uint8
     assert array.ctypes.data % (HUGE_PAGE if size >= HUGE_PAGE else CACHE_LINE) == 0
     assert not array.any()

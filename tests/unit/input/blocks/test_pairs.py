@@ -33,8 +33,7 @@ class Door:
 
     def reader(self, paths, block_size, threads=None):
         if not self.keeps_qualities:
-            rules = QueryRules(paired=True)
-            return query_reader(paths, block_size, rules=rules, threads=threads)
+            return query_reader(paths, block_size, rules=QueryRules(paired=True), threads=threads)
         pairs = zip(paths[::2], paths[1::2], strict=False)
         sources = [MateFiles(*pair) for pair in pairs] or [ReadFile(paths[0], interleaved=True)]
         return read_reader(sources, block_size, threads=threads)
@@ -45,8 +44,7 @@ class Door:
         with self.reader(paths, block_size, threads) as reader:
             blocks = list(reader)
         for index, block in enumerate(blocks):
-            assert block.index == index
-            assert block.query_count % 2 == 0
+            assert block.index == index and block.query_count % 2 == 0
             assert not self.keeps_qualities or block.paired
             assert block.padded_codes.size == block.offsets[-1] + 2 * MARGIN
             margins = block.padded_codes[:MARGIN], block.padded_codes[-MARGIN:]
@@ -127,15 +125,13 @@ def test_two_files_and_one_give_the_same(door, kind, count, block_size, tmp_path
 
 
 def test_files_that_threads_read_in_pieces(tmp_path, parts_of_reads):
-    chance = random.Random(5)
-    bases = random_bases(chance, 2000)
+    bases = random_bases(random.Random(5), 2000)
     first = [(f"r{number}", bases[number % 1800 :][:150]) for number in range(600)]
     second = [(f"r{number}", bases[number % 1700 :][:200]) for number in range(600)]
     paths = mate_files(tmp_path, first, second)
     with ReadingThreads(4) as threads:
         found = Door(False).read_all(paths, 1 << 12, threads)
-    assert found == Door(False).named(in_turn(first, second))
-    assert len(parts_of_reads.ranges) > 100
+    assert found == Door(False).named(in_turn(first, second)) and len(parts_of_reads.ranges) > 100
 
 
 @each(
@@ -405,8 +401,7 @@ def test_reads_are_those_of_samtools_fastq(suffix, paired, tmp_path):
     chosen = [made for made in records if made.query_name not in without]
     path = write(tmp_path, suffix, chosen)
     found = reads_of(read(ReadFile(path)))
-    assert len(found) > 50
-    assert found == parse_fastq_qualities(samtools("fastq", "-n", path))
+    assert len(found) > 50 and found == parse_fastq_qualities(samtools("fastq", "-n", path))
 
 
 @pytest.mark.parametrize("suffix", ["sam", "bam"])
@@ -420,8 +415,7 @@ def test_first_mates_come_first(suffix, block_size, tmp_path):
         record("c", "AC", b"\5\6", LAST | REVERSE),
         record("c", "A", b"\7", FIRST),
     ]
-    path = write(tmp_path, suffix, records)
-    blocks = read(ReadFile(path), block_size)
+    blocks = read(ReadFile(write(tmp_path, suffix, records)), block_size)
     assert all(block.paired for block in blocks)
     assert reads_of(blocks) == [
         (b"a", b"AAAAAA", b"\4" * 6),
@@ -466,12 +460,10 @@ def test_single_flags_in_a_file_in_which_mates_alternate(tmp_path):
 
     path = write(tmp_path, "bam", unmapped("a/1 a/2 b b", "ACGT", b"\1\2\3\4"))
     (block,) = read(ReadFile(path, interleaved=True))
-    assert block.paired
-    assert [name for name, _, _ in reads_of([block])] == [b"a", b"a", b"b", b"b"]
+    assert block.paired and [name for name, _, _ in reads_of([block])] == [b"a", b"a", b"b", b"b"]
     first = unmapped("a/1/1 a/2/1 b b/1", "ACGT", b"\1\2\3\4")
     second = unmapped("a/1/2 a/2/2 b/2 b", "AC", None)
-    mates = MateFiles(write(tmp_path, "bam", first), write(tmp_path, "sam", second))
-    (block,) = read(mates)
+    (block,) = read(MateFiles(write(tmp_path, "bam", first), write(tmp_path, "sam", second)))
     assert block.paired and block.pair_count == 4
     assert reads_of([block])[:2] == [(b"a/1", b"ACGT", b"\1\2\3\4"), (b"a/1", b"AC", b"\xff\xff")]
 
@@ -491,10 +483,8 @@ def test_single_reads_whatever_the_flags_say(suffix, tmp_path):
         record(f"r{number // 2}", "ACGGT", bytes([number] * 5), flag)
         for number, flag in enumerate(flags)
     ]
-    path = write(tmp_path, suffix, records)
-    blocks = read(ReadFile(path, ignores_flags=True), 8)
-    assert not any(block.paired for block in blocks)
-    assert reads_of(blocks) == expected_of(records)
+    blocks = read(ReadFile(write(tmp_path, suffix, records), ignores_flags=True), 8)
+    assert not any(block.paired for block in blocks) and reads_of(blocks) == expected_of(records)
     blocks = read(ReadFile(write(tmp_path, suffix, records[:4]), True, True), 8)
     assert [block.paired for block in blocks] == [True, True]
 

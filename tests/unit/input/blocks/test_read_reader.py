@@ -55,8 +55,7 @@ def read_blocks(sources, block_size=1000, threads=None, chunk_size=1 << 20):
         blocks = list(reader)
         assert reader.bytes_read == reader.bytes_total
     for index, block in enumerate(blocks):
-        assert block.index == index
-        assert block.query_count > 0
+        assert block.index == index and block.query_count > 0
         assert block.padded_codes.size == block.offsets[-1] + 2 * MARGIN
         assert block.pair_count * 2 == (block.query_count if block.paired else 0)
         arrays = (block.padded_codes, block.offsets, block.names, block.name_offsets)
@@ -93,8 +92,7 @@ def test_single_reads(name, block_size, tmp_path, threads):
     reads = random_reads(random.Random(block_size), 60)
     path = written(tmp_path, name, fastq(reads))
     blocks = read_blocks([ReadFile(path)], block_size)
-    assert reads_of(blocks) == reads
-    assert not any(block.paired for block in blocks)
+    assert reads_of(blocks) == reads and not any(block.paired for block in blocks)
     assert all(block.base_count - len(reads[-1][1]) <= block_size + 90 for block in blocks)
     assert shapes(read_blocks([ReadFile(path)], block_size, threads)) == shapes(blocks)
 
@@ -163,12 +161,10 @@ def test_blocks_are_the_same_for_every_number_of_threads(
     sources = [ReadFile(one), ReadFile(together, True), MateFiles(one, other), ReadFile(last)]
     alone = read_blocks(sources, block_size)
     tail = [(b"w", b"ACGACG", bytes([31, 10, 10] * 2))] * 200
-    assert reads_of(alone) == [*first, *both, *both, *both, *tail]
-    assert len(alone) > 20
+    assert reads_of(alone) == [*first, *both, *both, *both, *tail] and len(alone) > 20
     for pool in (threads, two_threads):
         shared = read_blocks(sources, block_size, pool)
-        assert shapes(shared) == shapes(alone)
-        assert reads_of(shared) == reads_of(alone)
+        assert shapes(shared) == shapes(alone) and reads_of(shared) == reads_of(alone)
     assert len(parts_of_reads.ranges) > 20
 
 
@@ -190,8 +186,7 @@ def test_files_are_compressed_in_every_way(kind, some_pairs, tmp_path, threads):
         both = read_blocks([MateFiles(str(paths[0]), str(paths[1]))], 500, pool)
         assert reads_of(both) == in_turn(*some_pairs)
         mixed = read_blocks([MateFiles(plain, str(paths[1]))], 500, pool)
-        assert reads_of(mixed) == in_turn(*some_pairs)
-        assert shapes(mixed) == shapes(both)
+        assert reads_of(mixed) == in_turn(*some_pairs) and shapes(mixed) == shapes(both)
         assert reads_of(read_blocks([ReadFile(str(paths[1]))], 500, pool)) == some_pairs[1]
 
 
@@ -207,8 +202,7 @@ def test_standard_input(some_pairs, tmp_path, monkeypatch):
         with path.open("rb") as file:
             monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
             with read_reader([source], 500) as reader:
-                assert reader.bytes_total is None
-                assert reads_of(reader) == expected
+                assert reader.bytes_total is None and reads_of(reader) == expected
 
 
 def test_mates_from_two_pipes(some_pairs, tmp_path, two_threads):
@@ -277,8 +271,7 @@ def test_old_qualities_are_told(least, most, is_told, tmp_path):
 
 def test_parts_of_a_block(tmp_path):
     reads = [(b"r%d" % (n // 2), b"ACGT" * (n % 3), bytes([n] * 4 * (n % 3))) for n in range(10)]
-    path = written(tmp_path, "r.fq", fastq(reads))
-    (block,) = read_blocks([ReadFile(path, interleaved=True)])
+    (block,) = read_blocks([ReadFile(written(tmp_path, "r.fq", fastq(reads)), interleaved=True)])
     for first, end in ((0, 10), (2, 6), (3, 5), (0, 1), (4, 4)):
         part = block.part(first, end)
         assert reads_of([part]) == reads[first:end]
@@ -311,10 +304,8 @@ def test_nothing_is_searched_with_long_reads_and_letters(tmp_path):
         parts = [block.part(n, n + 1) for block in blocks for n in range(block.query_count)]
         for part, (_, text, qualities) in zip(parts, reads, strict=True):
             own = part.as_written
-            codes = own.padded_codes[MARGIN:-MARGIN]
-            assert bytes(LETTERS[code] for code in codes) == text
-            assert own.qualities.tobytes() == qualities
-            assert own.offsets.tolist() == [0, len(text)]
+            assert bytes(LETTERS[code] for code in own.padded_codes[MARGIN:-MARGIN]) == text
+            assert own.qualities.tobytes() == qualities and own.offsets.tolist() == [0, len(text)]
         (warning,) = warnings
         told = "2 reads of more than 10 bases stayed unmapped, the longest of 200"
         assert warning.startswith(told)
@@ -380,8 +371,7 @@ def test_pairs_in_memory(records, size, tmp_path_factory):
         ReadsInMemory(iter(alternating), interleaved=True),
     ):
         found = blocks(source, size)
-        assert joined(found) == expected
-        assert all(block.query_count % 2 == 0 for block in found)
+        assert joined(found) == expected and all(block.query_count % 2 == 0 for block in found)
 
 
 @pytest.mark.parametrize(

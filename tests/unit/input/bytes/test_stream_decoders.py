@@ -89,8 +89,7 @@ def test_what_follows_is_ignored_and_counted(kind, tail):
             return DecodedStreams(source, kind, "reads", ignore=ignored.append)  # noqa: B023
 
         packed = PACKERS[kind](TEXT) + behind
-        assert outcome(open_file, packed) == (TEXT, "")
-        assert ignored == [len(behind)]
+        assert outcome(open_file, packed) == (TEXT, "") and ignored == [len(behind)]
         # Who cannot tell of it refuses it.
         assert outcome(opener(kind), packed)[1].endswith(FOLLOW)
 
@@ -174,8 +173,7 @@ def test_a_frame_of_zstd_may_need_a_window_of_two_gigabytes():
     zstd_of(b"")
     window = (31 - 10) << 3
     header = b"\x28\xb5\x2f\xfd" + bytes([0, window])
-    last_raw_block = (len(TEXT) << 3 | 1).to_bytes(3, "little")
-    packed = header + last_raw_block + TEXT
+    packed = header + (len(TEXT) << 3 | 1).to_bytes(3, "little") + TEXT
     assert outcome(opener(Compression.ZSTD), packed) == (TEXT, "")
 
 
@@ -350,8 +348,7 @@ def test_a_failed_read_comes_after_the_text_before_it(threads, ahead_from):
     with pytest.raises(OSError, match="whatever"):
         while count := text.readinto(buffer):
             parts.append(bytes(buffer[:count]))
-    assert b"".join(parts) == TEXT[: 9 * 700]
-    assert file.failures == 1
+    assert b"".join(parts) == TEXT[: 9 * 700] and file.failures == 1
 
 
 def test_small_files_need_no_thread(tmp_path):
@@ -377,14 +374,12 @@ def test_a_large_file_is_decompressed_ahead_and_can_be_closed_at_any_time(tmp_pa
         with ReadingThreads(3) as threads:
             file = Input(str(path), threads)
             assert (file.format, file.compression) == (Format.FASTQ, kind or Compression.GZIP)
-            read = b"".join(file.text.read(1 << 16) or b"" for _ in range(count))
-            assert text.startswith(read)
+            assert text.startswith(b"".join(file.text.read(1 << 16) or b"" for _ in range(count)))
             file.close()
         assert set(threading.enumerate()) <= before
     with ReadingThreads(3) as threads:
         with Input(str(path), threads) as file:
-            assert file.text.readall() == text
-            assert file.source.bytes_read == file.size
+            assert file.text.readall() == text and file.source.bytes_read == file.size
             assert set(threading.enumerate()) - before
     assert set(threading.enumerate()) <= before
 

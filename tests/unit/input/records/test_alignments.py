@@ -84,13 +84,11 @@ def read(path, block_size=10_000):
 @pytest.mark.parametrize("name", NAMES)
 def test_primary_records_are_read_on_their_own_strand(folder, expected, name, monkeypatch):
     """From a file, and from standard input."""
-    assert any(not sequence for _, sequence in expected)
-    assert read(str(folder / name)) == expected
+    assert any(not sequence for _, sequence in expected) and read(str(folder / name)) == expected
     content = (folder / name).read_bytes()
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
     with query_reader(["-"], 10_000) as reader:
-        assert pairs_of(reader) == expected
-        assert reader.bytes_read == len(content)
+        assert pairs_of(reader) == expected and reader.bytes_read == len(content)
 
 
 @pytest.mark.parametrize("name", ["reads.bam", "bare.sam"])
@@ -121,8 +119,7 @@ def test_reads_without_bases_do_not_make_endless_blocks(tmp_path):
     path.write_bytes(b"r\t4\t*\t0\t0\t*\t*\t0\t0\t*\t*\n" * 10_000)
     with query_reader([str(path)], 4000) as reader:
         sizes = [block.query_count for block in reader]
-    assert sum(sizes) == 10_000
-    assert max(sizes) <= 1000
+    assert sum(sizes) == 10_000 and max(sizes) <= 1000
 
 
 def damaged(content, damage):
@@ -157,8 +154,7 @@ def test_damaged_alignments_are_refused(folder, tmp_path, row, monkeypatch, capf
     for source in (str(path), "-"):
         with pytest.raises(InputError) as caught:
             read(source)
-        assert caught.value.path == source
-        assert message in caught.value.message
+        assert caught.value.path == source and message in caught.value.message
     assert capfd.readouterr() == ("", "")
 
 
@@ -254,8 +250,7 @@ def read_bam(path, block_size=1 << 20, chunk_size=1 << 20, threads=None):
             assert (block.padded_codes[:MARGIN] == BREAK).all()
             assert (block.padded_codes[-MARGIN:] == BREAK).all()
             assert np.shares_memory(block.codes, block.padded_codes) or not block.codes.size
-            assert block.offsets[-2] < limits.bases
-            assert block.offsets.size - 1 <= limits.records
+            assert block.offsets[-2] < limits.bases and block.offsets.size - 1 <= limits.records
             found += pairs_of([block])
         assert reader.bytes_read == path.stat().st_size
         reader.close()
@@ -267,8 +262,7 @@ def bam_path(tmp_path_factory):
     some = random.Random(5)
     records = []
     for number in range(1000):
-        length = some.choice((0, 1, 2, 3, 75, 150, 151, 1000))
-        bases = "".join(some.choices(LETTERS, k=length))
+        bases = "".join(some.choices(LETTERS, k=some.choice((0, 1, 2, 3, 75, 150, 151, 1000))))
         records.append(record(f"read{number}", bases, some.choice(FLAGS), some))
     records.append(record("long", random_bases(some, 300_001), 16, some))
     made = tmp_path_factory.mktemp("bam") / "reads.bam"
@@ -281,8 +275,7 @@ def bam_path(tmp_path_factory):
 )
 def test_reads_are_those_of_pysam(bam_path, block_size, chunk_size):
     expected = expected_of(bam_path)
-    assert len(expected) > 600
-    assert read_bam(bam_path, block_size, chunk_size) == expected
+    assert len(expected) > 600 and read_bam(bam_path, block_size, chunk_size) == expected
 
 
 @given(data=st.data())

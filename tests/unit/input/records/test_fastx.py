@@ -74,8 +74,7 @@ def test_every_byte_ends_the_runs_that_it_should(byte):
     ends_run = (not letter, byte <= 32, *[not 33 <= byte <= 126] * 2, byte < 32)
     for before in (0, 1, 31, 32, 40):
         text = b"A" * before + bytes([byte]) + b"CGT"
-        stops = tuple(before if ends else len(text) for ends in ends_run)
-        assert ends_of_runs(text) == stops
+        assert ends_of_runs(text) == tuple(before if ends else len(text) for ends in ends_run)
 
 
 FASTA = {
@@ -229,8 +228,7 @@ def test_blocks_own_their_arrays():
     blocks = []
     while (block := reader.next_block()) is not None:
         blocks.append(block)
-    assert pairs_of(blocks) == records
-    assert not np.shares_memory(blocks[0].codes, blocks[1].codes)
+    assert pairs_of(blocks) == records and not np.shares_memory(blocks[0].codes, blocks[1].codes)
     assert blocks[0].tags is NO_SPANS
     assert all(array.flags.c_contiguous for block in blocks for array in block[:6])
     types = [array.dtype for array in blocks[0][:6]]
@@ -246,8 +244,7 @@ def test_a_gap_lies_between_records():
         b">a\nAC\n>b\n>c\nG\n", False, RecordOptions(UNLIMITED_BLOCK, 3, has_gaps=True)
     )
     block = reader.next_block()
-    assert block is not None
-    assert block.codes.tolist() == [0, 1, 4, 4, 2]
+    assert block is not None and block.codes.tolist() == [0, 1, 4, 4, 2]
     assert block.offsets.tolist() == [0, 3, 4, 6]
 
 
@@ -301,8 +298,7 @@ def test_records_come_back_from_any_style(drawn, chunk_size, bases, records):
 
 
 def test_names_are_made_printable():
-    assert printable(b"read/1") == "read/1"
-    assert printable(b"a\x1b[31m\xff") == "a?[31m\ufffd"
+    assert printable(b"read/1") == "read/1" and printable(b"a\x1b[31m\xff") == "a?[31m\ufffd"
     assert printable(b"n" * 100) == "n" * 80 + "..."
 
 
@@ -368,8 +364,7 @@ def test_every_letter_is_encoded_and_counted_wherever_it_stands():
         codes = np.full(text.size, 99, dtype=np.uint8)
         table = generator.choice([CODE_OF_BYTE, LETTER_CODE_OF_BYTE])
         end, foreign = encoded(text, codes, table is LETTER_CODE_OF_BYTE)
-        assert end == length
-        assert codes[:length].tobytes() == table[text[:length]].tobytes()
+        assert end == length and codes[:length].tobytes() == table[text[:length]].tobytes()
         assert foreign == sum(letter not in IUPAC for letter in run.upper())
 
 
@@ -393,8 +388,7 @@ def test_protein_is_told_by_file_record_and_line(is_fastq):
 
 
 def test_line_is_that_of_the_first_foreign_letter():
-    error = fault_of(b">a\nACGT\n\nMKVA\r\nACE\nEFIL\n")
-    assert error.line == 5
+    assert fault_of(b">a\nACGT\n\nMKVA\r\nACE\nEFIL\n").line == 5
 
 
 @pytest.mark.parametrize("is_fastq", [False, True])

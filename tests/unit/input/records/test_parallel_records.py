@@ -49,15 +49,13 @@ def test_usual_text_needs_the_pieces_alone(
     size = path.stat().st_size
     assert parts.rest == size
     pieces = len(parts.ranges) - 2
-    assert size // (3 * piece) < pieces
-    assert (pieces == 1) == (piece == 1 << 20)
+    assert size // (3 * piece) < pieces and (pieces == 1) == (piece == 1 << 20)
 
 
 def test_a_byte_order_mark_is_skipped(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
     path.write_text("\ufeff\n\n" + kind.usual_text(30), encoding="utf-8")
-    assert read(path, threads) == read(path, None)
-    assert parts.rest == path.stat().st_size
+    assert read(path, threads) == read(path, None) and parts.rest == path.stat().st_size
 
 
 @pytest.mark.parametrize("count", [100, 0])
@@ -89,8 +87,7 @@ def test_a_long_genome_among_reads_is_read_by_one_parser(tmp_path, threads, part
     assert len(before) - 3 * PIECE < parts.rest <= len(before)
     parts.ranges.clear()
     path.write_text(genome + before)
-    assert read(path, threads) == read(path, None)
-    assert parts.ranges == [(0, None)]
+    assert read(path, threads) == read(path, None) and parts.ranges == [(0, None)]
 
 
 @pytest.mark.parametrize("length", [100, 150, 2000])
@@ -110,8 +107,7 @@ def test_short_reads_and_long_names_do_not_make_large_blocks(tmp_path, threads, 
     path.write_text(text)
     with query_reader([str(path)], 80, 4096, threads=threads) as reader:
         blocks = list(reader)
-    assert pairs_of(blocks) == read(path, None)
-    assert parts.rest == len(text)
+    assert pairs_of(blocks) == read(path, None) and parts.rest == len(text)
     assert max(block.base_count for block in blocks) < 160
     assert max(block.query_count for block in blocks) <= 11
     assert max(block.names.size for block in blocks) < 4 * 80 + 200
@@ -119,10 +115,8 @@ def test_short_reads_and_long_names_do_not_make_large_blocks(tmp_path, threads, 
 
 def test_a_name_that_outgrows_the_memory_is_read_all_the_same(tmp_path, threads, parts, kind):
     path = tmp_path / "r"
-    long = kind.record("n" * 400, "ACGT")
-    path.write_text(kind.usual_text(50) + long + kind.usual_text(50))
-    assert read(path, threads) == read(path, None)
-    assert parts.rest < path.stat().st_size
+    path.write_text(kind.usual_text(50) + kind.record("n" * 400, "ACGT") + kind.usual_text(50))
+    assert read(path, threads) == read(path, None) and parts.rest < path.stat().st_size
 
 
 def test_blocks_are_about_equally_large_and_do_not_depend_on_threads(
@@ -145,8 +139,7 @@ def test_blocks_are_about_equally_large_and_do_not_depend_on_threads(
 
 
 def test_records_are_split_into_equal_parts():
-    lengths = [3, 0, 4, 100, 1, 2, 0, 9]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    offsets = np.concatenate([[0], np.cumsum([3, 0, 4, 100, 1, 2, 0, 9])])
     padded = np.full(offsets[-1] + 2 * MARGIN, BREAK, dtype=np.uint8)
     codes = padded[MARGIN:-MARGIN]
     codes[:] = np.arange(codes.size) % 4
@@ -178,15 +171,13 @@ def test_a_record_of_fastq_is_found_by_its_lines(tmp_path, monkeypatch):
     assert {found(path, at, True) for at in range(third + 60, last + 1)} == {last}
     assert {found(path, at, True) for at in range(last + 1, len(text) + 9)} == {len(text)}
     monkeypatch.setattr(parallel_records, "WINDOWS", (10, 40))
-    assert found(path, 1, True) == second
-    assert found(path, third, True) is None
+    assert found(path, 1, True) == second and found(path, third, True) is None
     assert found(path, third + 1, True) is None
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_record_of_fasta_begins_with_the_line(tmp_path, monkeypatch, end):
-    lines = [">a>b >c", "AC", ">", ">d @e", "", " >", *["ACGTACGT"] * 10, ">f", "A"]
-    text = end.join(lines)
+    text = end.join([">a>b >c", "AC", ">", ">d @e", "", " >", *["ACGTACGT"] * 10, ">f", "A"])
     begins = [text.index(f"{end}{name}") + len(end) for name in (f">{end}", ">d", ">f")]
     path = tmp_path / "r.fa"
     path.write_text(text, newline="")
@@ -197,8 +188,7 @@ def test_a_record_of_fasta_begins_with_the_line(tmp_path, monkeypatch, end):
         at = begin + 1
     assert {found(path, at, False) for at in range(at, len(text) + 9)} == {len(text)}
     monkeypatch.setattr(parallel_records, "WINDOWS", (10, 60))
-    assert found(path, begins[0], False) == begins[0]
-    assert found(path, begins[1] + 1, False) is None
+    assert found(path, begins[0], False) == begins[0] and found(path, begins[1] + 1, False) is None
 
 
 names = st.sampled_from(["", "a", "read/1", "n" * 30])
@@ -330,8 +320,7 @@ def test_a_reader_can_be_closed_at_any_time(tmp_path, threads, parts, kind):
         with query_reader([str(path)], BLOCK, threads=threads) as reader:
             for _ in range(count):
                 next(reader)
-        assert list(reader) == []
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert list(reader) == [] and len(os.listdir("/proc/self/fd")) == before
 
 
 def change_after_the_first_block(path, threads, change):
@@ -349,8 +338,7 @@ def test_a_file_may_shrink(tmp_path, threads, parts, kind, size):
     path = tmp_path / "r"
     path.write_text(kind.usual_text(500))
     found = change_after_the_first_block(path, threads, lambda: os.truncate(path, size))
-    assert path.stat().st_size == size
-    assert found == read(path, None)
+    assert path.stat().st_size == size and found == read(path, None)
 
 
 def test_a_file_may_grow(tmp_path, threads, parts, kind):
@@ -361,16 +349,14 @@ def test_a_file_may_grow(tmp_path, threads, parts, kind):
         with path.open("a") as file:
             file.write(kind.usual_text(100, seed=2))
 
-    found = change_after_the_first_block(path, threads, grow)
-    assert found == read(path, None)
+    assert change_after_the_first_block(path, threads, grow) == read(path, None)
 
 
 def test_a_disk_that_fails_is_told_after_the_records_before(
     tmp_path, threads, parts, kind, monkeypatch
 ):
     path = tmp_path / "r"
-    text = kind.usual_text(500)
-    path.write_text(text)
+    path.write_text(kind.usual_text(500))
 
     def fail(function):
         def checked(number, what, at):
@@ -389,8 +375,7 @@ def test_a_disk_that_fails_is_told_after_the_records_before(
     ):
         for block in reader:
             count += block.base_count
-    assert str(caught.value) == f"{path}: input/output error"
-    assert 4000 < parts.rest <= 5000
+    assert str(caught.value) == f"{path}: input/output error" and 4000 < parts.rest <= 5000
     assert 1000 < count < 3500
 
 

@@ -35,12 +35,10 @@ def test_counts_are_those_of_samtools(tmp_path):
     text = samtools("flagstat", tmp_path / "x.bam").decode()
 
     def count(label):
-        found = re.search(rf"^(\d+) \+ 0 {label}", text, re.MULTILINE)
-        return int(found[1])
+        return int(re.search(rf"^(\d+) \+ 0 {label}", text, re.MULTILINE)[1])
 
     found = summary_of(case.columns).as_dict()
-    assert found["reads"] == count("primary$")
-    assert found["mapped"] == count("primary mapped")
+    assert found["reads"] == count("primary$") and found["mapped"] == count("primary mapped")
     assert found["paired"] == count("paired in sequencing")
     assert found["properly_paired"] == count("properly paired") > 0
     assert found["mapped_with_mate"] == count("with itself and mate mapped") > 0

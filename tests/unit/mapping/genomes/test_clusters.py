@@ -213,8 +213,7 @@ def test_clusters_do_not_depend_on_threads_and_tasks(threads, monkeypatch):
     some = random.Random(threads)
     groups = [common_matches(repeats(some), repeats(some), 8)[: n * n] for n in range(12)]
     with ThreadPoolExecutor(threads) as executor:
-        map_function = executor.map
-        assert check(groups, ClusterOptions(min_bases=20), map_function) > 0
+        assert check(groups, ClusterOptions(min_bases=20), executor.map) > 0
 
 
 def test_far_diagonals_that_share_a_list_are_not_joined():
@@ -335,8 +334,7 @@ FAR = [(0, 0), (1000, 5000), (2000, 9000)]
 )
 def test_clusters_are_linked_to_those_that_reach_them(targets, expected):
     found = linked(FAR, targets)
-    assert paths(found) == expected
-    assert found.groups.tolist() == [0] * len(expected)
+    assert paths(found) == expected and found.groups.tolist() == [0] * len(expected)
     cut = sum(target[1] for target in targets.values())
     assert found.anchors.lengths.sum() == LENGTH * 6 - cut
 

@@ -20,8 +20,7 @@ from mummergpu.mapping.genomes.mapping_quality import WORD_BASES, MappingQualiti
 
 
 def test_words_are_unique_on_both_strands(monkeypatch):
-    made = random.Random(4)
-    text = bytes(made.choices(b"ACGT", k=3000))
+    text = bytes(random.Random(4).choices(b"ACGT", k=3000))
     part = text[500:900]
     reference = named_records(
         [
@@ -84,8 +83,7 @@ def test_qualities_tell_of_copies(seed):
     # Flanks make one of them certain, and the others are secondary.
     whole = flanks[0][-1500:] + read + flanks[1][:1500]
     found = dict(qualities_of([flanks[0] + repeat + flanks[1], turned, repeat], whole))
-    assert found[0] == 60
-    assert set(found.values()) <= {0, 60}
+    assert found[0] == 60 and set(found.values()) <= {0, 60}
 
 
 def test_the_more_differences_the_less_certain():
@@ -97,8 +95,7 @@ def test_the_more_differences_the_less_certain():
         max(quality for _, quality in qualities_of(reference, changed(repeat, some, rate, 0)))
         for rate in (0.001, 0.01, 0.03)
     ]
-    assert qualities == sorted(qualities, reverse=True)
-    assert qualities[0] > qualities[2]
+    assert qualities == sorted(qualities, reverse=True) and qualities[0] > qualities[2]
 
 
 def test_nothing_has_no_qualities():

@@ -14,15 +14,7 @@ from mummergpu.mapping.candidates.candidates import (
     quality_thresholds,
 )
 from mummergpu.mapping.options import InsertSizes, Limits
-from mummergpu.mapping.placing.choice import (
-    MIN_SCORE_OF_MATE,
-    Names,
-    PlacingRoom,
-    hash_of_name,
-    map_templates,
-    mix,
-    new_choices,
-)
+from mummergpu.mapping.placing import choice
 from mummergpu.mapping.placing.insert_size import PairSizes
 from mummergpu.mapping.placing.mapping_quality import (
     DOUBTFUL_LENGTH,
@@ -62,7 +54,7 @@ class Enumeration:
             [row for row in self._rows(mate) if self.numbers[row, column.STATE] != DEAD]
             for mate in range(mates)
         ]
-        least = min(MIN_SCORE, MIN_SCORE_OF_MATE)
+        least = min(MIN_SCORE, choice.MIN_SCORE_OF_MATE)
         self.eligible = [
             [row for row in rows if self.reported(row) >= least] for rows in self.alive
         ]
@@ -180,15 +172,15 @@ class Enumeration:
 
 def chosen(mapped, sizes):
     table = mapped.candidates()
-    choices = new_choices(mapped.block.query_count)
+    choices = choice.new_choices(mapped.block.query_count)
     scratch = new_scratch(LENGTH, mapped.costs.max_gap)
-    map_templates(
+    choice.map_templates(
         mapped.scoring,
-        Names(mapped.block.names, mapped.block.name_offsets),
+        choice.Names(mapped.block.names, mapped.block.name_offsets),
         Limits(SEED, 1000, MIN_SCORE),
         mapped.pairing(sizes),
         Odds(likelihoods_of_scores(), quality_thresholds()),
-        PlacingRoom(scratch, new_tops(), new_marks(LENGTH)),
+        choice.PlacingRoom(scratch, new_tops(), new_marks(LENGTH)),
         table,
         choices,
     )
@@ -232,15 +224,15 @@ def test_the_best_placement_of_all_is_chosen(seed):
 )
 def test_names_are_hashed_by_fnv(name, expected):
     letters = np.frombuffer(b"before" + name + b"after", dtype=np.uint8).copy()
-    names = Names(letters, np.array([6, 6 + len(name)], dtype=np.int64))
-    assert int(hash_of_name(names, 0)) == expected
+    names = choice.Names(letters, np.array([6, 6 + len(name)], dtype=np.int64))
+    assert int(choice.hash_of_name(names, 0)) == expected
 
 
 def test_each_of_a_few_equals_is_chosen_about_as_often():
     places = [(17, 0), (17, 1), (90_000_000_000, 0), (-4, 1)]
     chosen = [0] * len(places)
     for name in range(400):
-        ranks = [int(mix(np.uint64(name * 0x9E3779B1), *place)) for place in places]
+        ranks = [int(choice.mix(np.uint64(name * 0x9E3779B1), *place)) for place in places]
         assert len(set(ranks)) == len(places)
         chosen[ranks.index(max(ranks))] += 1
     assert min(chosen) > 60

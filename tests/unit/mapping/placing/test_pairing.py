@@ -11,17 +11,9 @@ from helpers.sequences import reverse_complement
 from mummergpu.input.circular_records import NO_CIRCLES
 from mummergpu.mapping import block_mapper
 from mummergpu.mapping.block_mapper import BlockMapper
-from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import (
-    ALL_FOUND,
-    NUMBERS,
-    Candidates,
-    Qualities,
-    Reads,
-    Scoring,
-    Target,
-)
+from mummergpu.mapping.candidates import candidates, column
 from mummergpu.mapping.options import InsertSizes, MappingOptions
+from mummergpu.mapping.placing import pairing
 from mummergpu.mapping.placing.insert_size import (
     MIN_PAIRS,
     ORIENTATION,
@@ -32,14 +24,6 @@ from mummergpu.mapping.placing.insert_size import (
     estimate_insert_sizes,
     size_penalties,
     sizes_of_library,
-)
-from mummergpu.mapping.placing.pairing import (
-    are_facing,
-    is_proper_pair,
-    mate_diagonals,
-    pair_penalty,
-    partner_range,
-    template_size,
 )
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.viterbi.recurrence.model import Costs
@@ -52,17 +36,17 @@ PAIRING = SIZES.pairing(True)
 
 def table_of(rows, first_mate):
     """Candidates: strand, record, diagonal, and the shifts at both ends; the first mate's first."""
-    numbers = np.zeros((len(rows), NUMBERS), dtype=np.int32)
+    numbers = np.zeros((len(rows), candidates.NUMBERS), dtype=np.int32)
     for place, field in enumerate((column.STRAND, column.RECORD)):
         numbers[:, field] = [row[place] for row in rows]
     numbers[:, column.LEFT_SHIFT] = [row[3] for row in rows]
     numbers[:, column.RIGHT_SHIFT] = [row[4] for row in rows]
-    return Candidates(
+    return candidates.Candidates(
         np.array([0, first_mate, len(rows)], dtype=np.int64),
         np.array([first_mate, len(rows) - first_mate], dtype=np.int64),
         np.array([row[2] for row in rows], dtype=np.int64),
         numbers,
-        np.full(2, ALL_FOUND, dtype=np.uint8),
+        np.full(2, candidates.ALL_FOUND, dtype=np.uint8),
     )
 
 
@@ -70,11 +54,11 @@ def scoring():
     codes = np.zeros(1, dtype=np.uint8)
     offsets = np.array([0, LENGTH, LENGTH + OTHER_LENGTH], dtype=np.int64)
     starts = np.zeros(1, dtype=np.int64)
-    return Scoring(
-        Reads(offsets, codes, codes),
-        Target(codes, starts, starts),
+    return candidates.Scoring(
+        candidates.Reads(offsets, codes, codes),
+        candidates.Target(codes, starts, starts),
         COSTS,
-        Qualities(codes, np.zeros(256, dtype=np.int32)),
+        candidates.Qualities(codes, np.zeros(256, dtype=np.int32)),
     )
 
 
@@ -93,8 +77,8 @@ def scoring():
 )
 def test_a_template_reaches_from_one_outer_end_to_the_other(one, other, size):
     table = table_of([one, other], 1)
-    assert are_facing(table, 0, 1)
-    assert template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES) == size
+    assert pairing.are_facing(table, 0, 1)
+    assert pairing.template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES) == size
 
 
 @pytest.mark.parametrize(
@@ -110,21 +94,21 @@ def test_a_template_reaches_from_one_outer_end_to_the_other(one, other, size):
 )
 def test_proper_pairs_face_each_other_within_the_bounds(other, is_proper):
     table = table_of([(0, 0, 100, 0, 0), other], 1)
-    assert is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, PAIRING) == is_proper
-    assert not is_proper_pair(table, 0, LENGTH, -1, OTHER_LENGTH, PAIRING)
-    assert not is_proper_pair(table, -1, LENGTH, 1, OTHER_LENGTH, PAIRING)
+    assert pairing.is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, PAIRING) == is_proper
+    assert not pairing.is_proper_pair(table, 0, LENGTH, -1, OTHER_LENGTH, PAIRING)
+    assert not pairing.is_proper_pair(table, -1, LENGTH, 1, OTHER_LENGTH, PAIRING)
     unknown = PairSizes.of_sizes(None, 17).pairing(True)
-    assert not is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, unknown)
+    assert not pairing.is_proper_pair(table, 0, LENGTH, 1, OTHER_LENGTH, unknown)
 
 
 def test_a_mate_on_the_outer_diagonals_has_the_outer_sizes():
     for strand in range(2):
         row = (strand, 0, 1000, 0, 0)
-        first, last = mate_diagonals(table_of([row], 1), 0, LENGTH, OTHER_LENGTH, 120, 190)
+        first, last = pairing.mate_diagonals(table_of([row], 1), 0, LENGTH, OTHER_LENGTH, 120, 190)
         sizes = []
         for diagonal in (first, last):
             table = table_of([row, (1 - strand, 0, diagonal, 0, 0)], 1)
-            sizes.append(template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES))
+            sizes.append(pairing.template_size(table, 0, LENGTH, 1, OTHER_LENGTH, NO_CIRCLES))
         assert sorted(sizes) == [120, 190]
 
 
@@ -151,14 +135,16 @@ def test_no_partner_is_missed(seed):
         own, others = (range(60), range(60, 120)) if mate == 0 else (range(60, 120), range(60))
         lengths = (LENGTH, OTHER_LENGTH) if mate == 0 else (OTHER_LENGTH, LENGTH)
         for row in own:
-            begin, end = partner_range(table, row, mate, 1 - mate, scoring(), PAIRING)
+            begin, end = pairing.partner_range(table, row, mate, 1 - mate, scoring(), PAIRING)
             for other in others:
-                facing = are_facing(table, row, other)
-                size = template_size(table, row, lengths[0], other, lengths[1], NO_CIRCLES)
+                facing = pairing.are_facing(table, row, other)
+                size = pairing.template_size(table, row, lengths[0], other, lengths[1], NO_CIRCLES)
                 fits = facing and PAIRING.first_size <= size <= PAIRING.last_size
                 assert not fits or begin <= other < end
                 if begin <= other < end:
-                    penalty = pair_penalty(table, row, lengths[0], other, lengths[1], PAIRING)
+                    penalty = pairing.pair_penalty(
+                        table, row, lengths[0], other, lengths[1], PAIRING
+                    )
                     expected = (
                         int(PAIRING.penalties[PAIRING.penalty_begin + size - PAIRING.first_size])
                         if fits
@@ -177,10 +163,8 @@ def test_too_few_pairs_say_nothing():
 def test_outliers_count_neither_for_mean_nor_for_deviation():
     sizes = np.random.default_rng(5).normal(400, 50, 2000).astype(np.int64)
     found = estimate_insert_sizes(np.concatenate((sizes, [9_000] * 100)))
-    assert abs(found.mean - 400) < 5
-    assert abs(found.deviation - 50) < 5
-    assert 140 < found.min_size < 250
-    assert 550 < found.max_size < 660
+    assert abs(found.mean - 400) < 5 and abs(found.deviation - 50) < 5
+    assert 140 < found.min_size < 250 and 550 < found.max_size < 660
 
 
 def test_the_order_of_pairs_does_not_matter():
@@ -199,8 +183,7 @@ def test_penalties_grow_from_the_mean_up_to_that_of_mates_that_are_no_pair(unpai
     assert first <= sizes.min_size < sizes.max_size < first + penalties.size
     assert penalties.max() <= 64 * unpaired
     middle = 300 - first
-    assert penalties[middle] == 0
-    assert (np.diff(penalties[middle:]) >= 0).all()
+    assert penalties[middle] == 0 and (np.diff(penalties[middle:]) >= 0).all()
     assert (np.diff(penalties[: middle + 1]) <= 0).all()
     points = -0.721 * log(2 * erfc(2 / sqrt(2)))
     assert penalties[340 - first] == min(64 * unpaired, round(points * 64))
@@ -210,8 +193,7 @@ def test_bounds_of_the_user_are_taken():
     sizes = InsertSizes.of_user(300.0, 20.0, max_size=500, min_size=10)
     assert (sizes.min_size, sizes.max_size) == (10, 500)
     first, penalties = size_penalties(sizes, 17)
-    assert first <= 10
-    assert first + penalties.size > 500
+    assert first <= 10 and first + penalties.size > 500
 
 
 def test_mates_that_are_far_apart_do_not_count():
@@ -295,8 +277,7 @@ def test_the_orientation_is_that_of_most_pairs(orientation):
     few = [measured(normal(500, 50, 400), orientation=one) for one in ORIENTATIONS]
     most = measured(normal(3000, 200, 1000), orientation=orientation)
     every = np.concatenate((*few, most), axis=1)
-    found = sizes_of_library(every)
-    assert found.orientation == orientation
+    assert sizes_of_library(every).orientation == orientation
     assert sizes_of_library(every, "ff").orientation == "ff"
 
 
@@ -325,6 +306,5 @@ def test_pairs_that_are_frequent_throughout_need_not_be_placed(monkeypatch):
     monkeypatch.setattr(block_mapper, "without_frequent_pairs", lambda mems: mems)
     assert np.array_equal(mapper.insert_sizes(mapped.block, mapped.mems), sizes)
     few, many = placed
-    assert many == 2 * len(begins)
-    assert 0.2 * many < few < 0.9 * many
+    assert many == 2 * len(begins) and 0.2 * many < few < 0.9 * many
     assert sizes.shape[0] == 4 and sizes.shape[1] > 5

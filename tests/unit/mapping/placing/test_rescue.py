@@ -9,18 +9,7 @@ from hypothesis import strategies as st
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import RESCUE_ROWS
-from mummergpu.mapping.placing.rescue import (
-    DIAGONALS_AT_ONCE,
-    MAX_PLACES,
-    MIN_RESCUED,
-    MIN_RUN,
-    WORD_BASES,
-    MateWindow,
-    list_words,
-    mark_diagonals,
-    new_marks,
-    rescue_mate,
-)
+from mummergpu.mapping.placing import rescue
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 
 NO_MATCH = 1000
@@ -60,21 +49,21 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed):
     low, high = bounds.start - 20, bounds.stop + 20
     if seed % 3:
         low, high = low + random.integers(0, 40), high - random.integers(0, 40)
-    marks = new_marks(mapped.block.longest)
-    window = MateWindow(int(strand), int(record), int(low), int(high))
+    marks = rescue.new_marks(mapped.block.longest)
+    window = rescue.MateWindow(int(strand), int(record), int(low), int(high))
     reads = mapped.scoring.reads
-    list_words(reads.reverse_codes if strand else reads.codes, MARGIN, len(read), marks)
-    added = rescue_mate(0, mapped.scoring, marks, table, window)
+    rescue.list_words(reads.reverse_codes if strand else reads.codes, MARGIN, len(read), marks)
+    added = rescue.rescue_mate(0, mapped.scoring, marks, table, window)
     codes = mapped.reference.codes.tolist()
     bases = mapped.read(0, strand)
     expected = []
     for diagonal in range(low, high):
         length, begin = longest_run(bases, codes, diagonal, bounds)
-        if length >= MIN_RUN:
+        if length >= rescue.MIN_RUN:
             flanks = mapped.flanks(bases, record, diagonal, begin, begin + length)
             score = length * mapped.costs.match
             score += sum(ungapped_score(flank, mapped.costs)[0] for flank in flanks)
-            if score >= MIN_RESCUED:
+            if score >= rescue.MIN_RESCUED:
                 expected.append((strand, record, score, diagonal))
     rows = range(int(table.counts[0]))
     numbers = table.numbers.tolist()
@@ -87,11 +76,10 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed):
         )
         for row in rows
     ]
-    assert expected
-    assert found == expected[:RESCUE_ROWS]
+    assert expected and found == expected[:RESCUE_ROWS]
     assert added == len(found)
     # What is known already is not added again.
-    assert rescue_mate(0, mapped.scoring, marks, table, window) == 0
+    assert rescue.rescue_mate(0, mapped.scoring, marks, table, window) == 0
     assert table.counts[0] == added
 
 
@@ -99,10 +87,11 @@ def diagonals_with_words(read, reference, begin, end):
     """The diagonals of equal words without breaks, of which that of the reference is inside."""
     return {
         position - place
-        for place in range(len(read) - WORD_BASES + 1)
-        for position in range(begin, end - WORD_BASES + 1)
-        if read[place : place + WORD_BASES] == reference[position : position + WORD_BASES]
-        and BREAK not in read[place : place + WORD_BASES]
+        for place in range(len(read) - rescue.WORD_BASES + 1)
+        for position in range(begin, end - rescue.WORD_BASES + 1)
+        if read[place : place + rescue.WORD_BASES]
+        == reference[position : position + rescue.WORD_BASES]
+        and BREAK not in read[place : place + rescue.WORD_BASES]
     }
 
 
@@ -118,62 +107,62 @@ def test_no_diagonal_is_missed(seed, letters, low):
         codes[changed] = random.integers(0, 4, int(changed.sum()))
     begin, end = sorted(random.integers(0, 151, 2).tolist())
     high = low + 100
-    marks = new_marks(read.size)
+    marks = rescue.new_marks(read.size)
     codes = with_margins(read)
-    list_words(codes, MARGIN, read.size, marks)
-    mark_diagonals(with_margins(reference), begin, end, low, high, marks)
+    rescue.list_words(codes, MARGIN, read.size, marks)
+    rescue.mark_diagonals(with_margins(reference), begin, end, low, high, marks)
     found = set((np.flatnonzero(marks.marked) + low).tolist())
     expected = diagonals_with_words(read.tolist(), reference.tolist(), begin, end)
     assert {one for one in expected if low <= one < high} <= found
     assert found <= set(range(low, high))
     # Another read takes the place of this one.
     marks.marked.fill(0)
-    list_words(codes, MARGIN, WORD_BASES - 1, marks)
-    mark_diagonals(with_margins(reference), begin, end, low, high, marks)
+    rescue.list_words(codes, MARGIN, rescue.WORD_BASES - 1, marks)
+    rescue.mark_diagonals(with_margins(reference), begin, end, low, high, marks)
     assert not marks.marked.any()
 
 
 def test_few_others_are_marked():
     random = np.random.default_rng(1)
     read, reference = (random.integers(0, 4, size).astype(np.uint8) for size in (150, 2200))
-    marks = new_marks(read.size)
-    list_words(with_margins(read), MARGIN, read.size, marks)
-    mark_diagonals(with_margins(reference), 0, reference.size, 0, DIAGONALS_AT_ONCE, marks)
+    marks = rescue.new_marks(read.size)
+    rescue.list_words(with_margins(read), MARGIN, read.size, marks)
+    rescue.mark_diagonals(
+        with_margins(reference), 0, reference.size, 0, rescue.DIAGONALS_AT_ONCE, marks
+    )
     expected = diagonals_with_words(read.tolist(), reference.tolist(), 0, reference.size)
     found = set(np.flatnonzero(marks.marked).tolist())
-    assert expected & set(range(DIAGONALS_AT_ONCE)) <= found
-    assert len(found) < 150
+    assert expected & set(range(rescue.DIAGONALS_AT_ONCE)) <= found and len(found) < 150
 
 
-@pytest.mark.parametrize("length", [0, 1, WORD_BASES - 1, WORD_BASES])
+@pytest.mark.parametrize("length", [0, 1, rescue.WORD_BASES - 1, rescue.WORD_BASES])
 def test_short_reads_have_few_words(length):
-    marks = new_marks(length)
-    codes = with_margins(np.zeros(length, dtype=np.uint8))
-    list_words(codes, MARGIN, length, marks)
-    mark_diagonals(with_margins(np.zeros(20, dtype=np.uint8)), 0, 20, 0, 20, marks)
-    assert marks.marked.sum() == (13 if length == WORD_BASES else 0)
+    marks = rescue.new_marks(length)
+    rescue.list_words(with_margins(np.zeros(length, dtype=np.uint8)), MARGIN, length, marks)
+    rescue.mark_diagonals(with_margins(np.zeros(20, dtype=np.uint8)), 0, 20, 0, 20, marks)
+    assert marks.marked.sum() == (13 if length == rescue.WORD_BASES else 0)
 
 
-@pytest.mark.parametrize("places", [MAX_PLACES, MAX_PLACES + 1])
+@pytest.mark.parametrize("places", [rescue.MAX_PLACES, rescue.MAX_PLACES + 1])
 def test_a_word_with_many_places_marks_all_diagonals(places):
-    read = np.zeros(places + WORD_BASES - 1, dtype=np.uint8)
+    read = np.zeros(places + rescue.WORD_BASES - 1, dtype=np.uint8)
     reference = np.full(100, 1, dtype=np.uint8)
-    reference[40 : 40 + WORD_BASES] = 0
-    marks = new_marks(read.size)
-    list_words(with_margins(read), MARGIN, read.size, marks)
-    mark_diagonals(with_margins(reference), 0, reference.size, 10, 60, marks)
-    first, end = (41 - places, 41) if places == MAX_PLACES else (10, 60)
+    reference[40 : 40 + rescue.WORD_BASES] = 0
+    marks = rescue.new_marks(read.size)
+    rescue.list_words(with_margins(read), MARGIN, read.size, marks)
+    rescue.mark_diagonals(with_margins(reference), 0, reference.size, 10, 60, marks)
+    first, end = (41 - places, 41) if places == rescue.MAX_PLACES else (10, 60)
     assert (np.flatnonzero(marks.marked) + 10).tolist() == list(range(first, end))
 
 
 def test_words_of_many_reads_follow_each_other():
     random = np.random.default_rng(3)
     reads, reference = random.integers(0, 4, (400, 100)), random.integers(0, 4, 600)
-    codes, kept = with_margins(reference.astype(np.uint8)), new_marks(100)
+    codes, kept = with_margins(reference.astype(np.uint8)), rescue.new_marks(100)
     for read in reads.astype(np.uint8):
-        fresh = new_marks(100)
+        fresh = rescue.new_marks(100)
         for marks in (kept, fresh):
             marks.marked.fill(0)
-            list_words(with_margins(read), MARGIN, read.size, marks)
-            mark_diagonals(codes, 0, 600, 0, 500, marks)
+            rescue.list_words(with_margins(read), MARGIN, read.size, marks)
+            rescue.mark_diagonals(codes, 0, 600, 0, 500, marks)
         assert np.array_equal(kept.marked, fresh.marked)

@@ -47,8 +47,7 @@ def test_rows_of_some_reads_are_replaced(seed):
     changed = AlignmentColumns(
         **{field: getattr(other, field) + (field == "scores") for field in AlignmentColumns._fields}
     )
-    reads = np.array(chosen, dtype=np.int64)
-    found = replace_reads(columns, reads, changed)
+    found = replace_reads(columns, np.array(chosen, dtype=np.int64), changed)
     assert found.reads.tolist() == sorted(found.reads.tolist())
     after = rows_of_reads(found)
     for read, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -126,5 +125,4 @@ def test_a_placement_with_a_better_score_has_a_long_match(costs):
             costs.insertion_open + costs.insertion_extend + costs.match,
         )
         whole = length * costs.match + 2 * costs.end_bonus
-        found = max_unseen(length, seed_length, costs)
-        assert found == whole - edits * loss
+        assert max_unseen(length, seed_length, costs) == whole - edits * loss

@@ -107,8 +107,7 @@ def test_alignments_are_the_same_without_the_candidates_that_are_dropped(seed, p
 
 
 def test_all_candidates_are_kept_for_secondary_alignments():
-    assert MappingOptions(SEED).prunes
-    assert not MappingOptions(SEED, max_secondary=1).prunes
+    assert MappingOptions(SEED).prunes and not MappingOptions(SEED, max_secondary=1).prunes
 
 
 LENGTHS = (*range(20, 400, 7), 1000, 1500)
@@ -116,8 +115,7 @@ LENGTHS = (*range(20, 400, 7), 1000, 1500)
 
 def longest_match(length, edits):
     """The longest stretch of a read without edits, which replace a base each."""
-    ends = [-1, *sorted(edits), length]
-    return max(after - before - 1 for before, after in pairwise(ends))
+    return max(after - before - 1 for before, after in pairwise([-1, *sorted(edits), length]))
 
 
 @pytest.mark.parametrize(

@@ -189,8 +189,7 @@ def test_matches_of_parts_of_a_reference_are_chosen_as_by_one_search(most, is_pi
 def test_all_places_with_fewer_differences_than_seeds_are_kept(most):
     """Hamming distances to every place of the reference, compared one by one."""
     wanted = expected(most)
-    joined = "N".join(CASE.records)
-    codes = np.frombuffer(joined.encode(), np.uint8)
+    codes = np.frombuffer("N".join(CASE.records).encode(), np.uint8)
     near = 0
     for query, one in zip(CASE.queries, wanted[Strand.FORWARD], strict=True):
         if not 80 <= len(query) <= 200 or one.survives_thinning:
@@ -273,8 +272,7 @@ def test_places_of_a_seed_end_where_their_memory_ends(sampling):
             with patch.object(seed_search, "new_seed_room", room_with_more_behind):
                 columns = find_on(backend, case.block(), Strand.FORWARD)
             found.append(list(map(sorted, rows_of(columns))))
-            assert (rooms[-1][-behind:] == -7).all()
-            assert (rooms[-1] != -7).any() == (most < 551)
+            assert (rooms[-1][-behind:] == -7).all() and (rooms[-1] != -7).any() == (most < 551)
         assert found[0] == found[1] and all(found[0])
 
 
@@ -343,5 +341,4 @@ def test_windows_that_overlap_are_found_by_picked_kmers(distance):
         columns = [find_on(backend, case.block(), strand) for strand in STRANDS]
         assert all(one is not None for one in columns)
         found.append([sorted(rows) for one in columns if one is not None for rows in rows_of(one)])
-    assert found[0] == found[1]
-    assert sum(map(len, found[0])) > 500
+    assert found[0] == found[1] and sum(map(len, found[0])) > 500

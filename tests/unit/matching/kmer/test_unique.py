@@ -161,8 +161,7 @@ def test_neither_parts_nor_room_change_anything(seed):
 
 
 def test_long_matches_reach_the_ends_of_records_and_queries():
-    random = np.random.default_rng(3)
-    record = made_bases(random, 3000, "ACGT")
+    record = made_bases(np.random.default_rng(3), 3000, "ACGT")
     case = SearchCase("long", (record, record[:100]), (record, "T" + record[99:]), 20)
     found = found_by_minimizers(case, 9, 12)
     # The first hundred bases occur twice, but no match consists of them.
@@ -176,8 +175,7 @@ def test_one_strand_alone_has_the_same_matches():
     backend = backend_with(case, 3, case.minimum_length - 2)
     for strand in STRANDS:
         found = backend.find_unique(case.block(), (strand,), ANY, map, lambda bases: None)
-        assert list(found) == [strand]
-        assert difference(found[strand], expected[strand]) is None
+        assert list(found) == [strand] and difference(found[strand], expected[strand]) is None
 
 
 def test_more_rows_than_are_allowed_give_none():
@@ -193,11 +191,9 @@ def test_more_rows_than_are_allowed_give_none():
 
 def test_a_part_of_a_block_does_not_see_its_neighbours():
     """The codes beside a part are those of other queries (`QueryBlock.part`)."""
-    random = np.random.default_rng(8)
-    text = made_bases(random, 400, "ACGT")
+    text = made_bases(np.random.default_rng(8), 400, "ACGT")
     queries = tuple(text[begin : begin + 50] for begin in range(0, 400, 50))
-    case = SearchCase("parts", (text,), queries, 20)
-    backend = backend_with(case, 9, 12)
+    backend = backend_with(SearchCase("parts", (text,), queries, 20), 9, 12)
     block = block_of(queries)
     for first in range(len(queries)):
         part = block.part(first, first + 1)

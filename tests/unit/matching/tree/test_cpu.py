@@ -115,5 +115,4 @@ def test_more_rows_than_there_is_room_for_are_not_made(page_size):
     backend.load_pages([build_page(reference, page, PLAIN, stats) for page in pages], 5)
     rows = len(expected(["A" * 50], ["A" * 20], 5)[0])
     assert find_on(backend, block, max_rows=rows - 1) is None
-    columns = find_on(backend, block, max_rows=rows)
-    assert columns.count == rows
+    assert find_on(backend, block, max_rows=rows).count == rows

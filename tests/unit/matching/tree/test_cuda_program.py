@@ -20,8 +20,7 @@ def test_the_order_of_nodes_makes_no_difference():
 def test_each_policy_is_one_macro(flag):
     made = tree_program(Policy(**{flag: True}), wide=False, profile=False)
     assert dict(made.macros) == dict(NONE.macros) | {flag.upper(): 1}
-    assert made.name == f"tree-{LETTERS[flag]}"
-    assert made.entry == NONE.entry
+    assert made.name == f"tree-{LETTERS[flag]}" and made.entry == NONE.entry
 
 
 def test_every_macro_is_always_defined():

@@ -66,8 +66,7 @@ def test_the_table_of_sources_reads_the_bits(bits):
 
 
 def test_the_kernels_have_the_costs_in_the_order_of_the_tuple():
-    source = recurrence_source(PAIRWISE)
-    inside = re.search(r"struct Costs \{(.*?)\};", source, re.DOTALL)
+    inside = re.search(r"struct Costs \{(.*?)\};", recurrence_source(PAIRWISE), re.DOTALL)
     assert re.findall(r"int (\w+);", inside[1]) == list(Costs._fields)
 
 
@@ -75,8 +74,7 @@ def test_another_model_gives_another_recurrence():
     joined = Transition(DELETION, INSERTION, ("insertion_open", "insertion_extend"))
     other = Model(PAIRWISE.states, (*PAIRWISE.transitions, joined))
     assert recurrence_source(other) != recurrence_source(PAIRWISE)
-    found = departures(other, {MATCH: 0, INSERTION: 0, DELETION: 9}, Numbers())
-    assert found[1].score == 7
+    assert departures(other, {MATCH: 0, INSERTION: 0, DELETION: 9}, Numbers())[1].score == 7
 
 
 @pytest.mark.parametrize("name", list(Costs._fields))

@@ -42,8 +42,7 @@ def extended(read, reference, costs, direction=1, first_band=8, min_score=0, sur
     how = (read_codes, reference_codes, tile, costs, first_band, min_score, SCRATCH)
     operations = np.zeros(1100, dtype=np.uint32)
     score, i, j, count = extend_path(*how, operations, 3)
-    assert (score, i, j) == extend_score(*how)
-    assert not operations[:3].any()
+    assert (score, i, j) == extend_score(*how) and not operations[:3].any()
     return Extended(score, i, j, [(int(one) >> 4, int(one) & 15) for one in operations[3:][:count]])
 
 
@@ -51,8 +50,7 @@ def check(read, reference, costs, direction=1, first_band=8, matrix=None):
     """Compare a tile with the whole matrix, which takes long."""
     matrix = matrix or FullMatrix(read, reference, costs)
     found = extended(read, reference, costs, direction, first_band)
-    assert found[:3] == matrix.best()
-    assert found.operations == matrix.operations(found.i, found.j)
+    assert found[:3] == matrix.best() and found.operations == matrix.operations(found.i, found.j)
     assert found.score == score_of(found.operations, read, reference, costs)
     assert extended(read, reference, costs, direction, first_band, found.score) == found
     least = extended(read, reference, costs, direction, first_band, found.score + 1)
@@ -77,8 +75,7 @@ COSTS = st.builds(
 @st.composite
 def tiles(draw):
     """A piece of a reference, and a read of it with a few edits, or of something else."""
-    letters = draw(st.sampled_from([1, 2, 4]))
-    base = st.integers(0, letters - 1)
+    base = st.integers(0, draw(st.sampled_from([1, 2, 4])) - 1)
     reference = draw(st.lists(base, max_size=50))
     read = list(reference[: draw(st.integers(0, 50))])
     for _ in range(draw(st.integers(0, 4))):
@@ -210,13 +207,11 @@ def aligned(query, reference, costs, whole=False, least=ANY_SCORE):
         np.empty(len(query) + 1, dtype=np.int64),
     )
     operations = np.full(len(query) + len(reference) + 3, 7, dtype=np.uint32)
-    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
-    sides = (*codes, tile, costs)
+    sides = (*codes, Tile(MARGIN, len(query), MARGIN, len(reference), 1), costs)
     if whole:
         score, count = align_whole(*sides, least, matrix, operations, 1)
     else:
-        scratch = new_scratch(MOST_BASES, 100)
-        score, count = fill_gap(*sides, scratch, matrix, operations, 1)
+        score, count = fill_gap(*sides, new_scratch(MOST_BASES, 100), matrix, operations, 1)
     assert operations[0] == 7
     return score, [(int(word) >> 4, int(word) & 15) for word in operations[1 : count + 1]]
 
@@ -224,8 +219,7 @@ def aligned(query, reference, costs, whole=False, least=ANY_SCORE):
 def check_fill(query, reference, costs, score):
     for whole in (False, True):
         found, operations = aligned(query, reference, costs, whole)
-        assert found == score
-        assert score_of(operations, query, reference, costs) == score
+        assert found == score and score_of(operations, query, reference, costs) == score
         assert sum(length for length, kind in operations if kind != 2) == len(query)
         assert sum(length for length, kind in operations if kind != 1) == len(reference)
         assert all(a[1] != b[1] for a, b in pairwise(operations))
@@ -271,8 +265,7 @@ def test_few_cells_are_computed_if_the_score_is_known():
     score, operations = aligned(query, reference, GENOMES)
     assert (score, operations) == aligned(query, reference, GENOMES, True)
     codes = [with_margins(np.array([*bases, 2], dtype=np.uint8)) for bases in (query, reference)]
-    tile = Tile(MARGIN, len(query), MARGIN, len(reference), 1)
-    sides = (*codes, tile, GENOMES)
+    sides = (*codes, Tile(MARGIN, len(query), MARGIN, len(reference), 1), GENOMES)
     made = np.empty(len(query) + len(reference), dtype=np.uint32)
     numbers = np.empty(2 * len(reference) + 2, dtype=np.int64)
     for share, fits in ((5, True), (1000, False)):

@@ -82,8 +82,7 @@ def test_the_best_that_is_no_loss_is_found(window, direction):
         score = score_of(path, query[:i], reference[:j], NUCMER_COSTS)
         # What scores nothing without a gap is taken at once.
         assert score == best or (score == 0 and not registers)
-        assert i + j <= 2 * window
-        assert query[i - 1] == reference[j - 1]
+        assert i + j <= 2 * window and query[i - 1] == reference[j - 1]
     assert found == {False, True}
 
 
@@ -158,27 +157,22 @@ def test_a_window_towards_a_match_is_fifteen_times_as_long_up_to_a_tile():
     assert [longest(window) for window in (1, 99, 100, 101, 1500)] == [15, 1485, 1500, 1500, 1500]
 
 
+def differing(text, step):
+    """The text with another base at every step."""
+    others = str.maketrans("ACGT", "CGTA")
+    bases = (base.translate(others) if at % step == 0 else base for at, base in enumerate(text))
+    return "".join(bases)
+
+
 def test_a_long_window_must_pay():
-    chance = random.Random(4)
-    text = random_bases(chance, 300)
+    text = random_bases(random.Random(4), 300)
     # Every fourth base differs: each base scores a half.
-    other = "".join(
-        {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 4 == 0 else base
-        for at, base in enumerate(text)
-    )
-    assert reached(other, text, 300) == (300, 300)
-    assert reached(other, text, 300, 1) == (0, 0)
+    other = differing(text, 4)
+    assert reached(other, text, 300) == (300, 300) and reached(other, text, 300, 1) == (0, 0)
     # Every fifth: each scores 1 exactly, which is enough.
-    other = "".join(
-        {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 5 == 0 else base
-        for at, base in enumerate(text)
-    )
+    other = differing(text, 5)
     tile = Tile(MARGIN, 300, MARGIN, 300, 1)
     assert extend_score(codes_of(other), codes_of(text), tile, COSTS, 8, 1, SCRATCH) == (300,) * 3
     assert reached(other, text, 300, 1) == (300, 300)
     # Every seventh: each scores 1.6.
-    other = "".join(
-        {"A": "C", "C": "G", "G": "T", "T": "A"}[base] if at % 7 == 0 else base
-        for at, base in enumerate(text)
-    )
-    assert reached(other, text, 300, 1) == (300, 300)
+    assert reached(differing(text, 7), text, 300, 1) == (300, 300)
