@@ -29,7 +29,7 @@ def name_of(page):
 
 def blocks_of(page):
     """Yield the fenced blocks of a page."""
-    language, begin, lines = None, 0, list[str]()
+    language, begin, lines = None, 0, []
     for number, line in enumerate(page.read_text().split("\n"), 1):
         fence = _FENCE.match(line)
         if fence and language is None:

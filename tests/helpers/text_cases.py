@@ -12,7 +12,7 @@ from mummergpu.input.reference import Reference
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_consumers import DeviceText
 from mummergpu.matching.kmer.cuda_program import KMER_PROGRAM
-from mummergpu.matching.kmer.cuda_search import KmerSearchContext, KmerStreamSearcher, PackedQueries
+from mummergpu.matching.kmer.cuda_search import KmerSearchContext, PackedQueries
 from mummergpu.output.matches.mummer import PIECE_BYTES, MummerFormatter
 from mummergpu.output.options import TextStyle
 from mummergpu.runtime.stats import Stats
@@ -161,15 +161,10 @@ TEXT_CASES = _text_cases()
 def searched(backend, block, columns):
     """A searcher that has a block and any columns on the device, as if it had found them."""
     program = backend._program(KMER_PROGRAM)
-    searcher = backend._searchers[0]
-    assert isinstance(searcher, KmerStreamSearcher)
-    found = {}
+    searcher, found = backend._searchers[0], {}
     for strand, each in columns.items():
-        offsets, *addresses = backend._place(
-            *(each.offsets, each.query_starts, each.reference_starts, each.lengths)
-        )
-        first, second, third = addresses
-        found[strand] = DeviceMems(offsets, (first, second, third), each.count)
+        offsets, *addresses = backend._place(*each[:4])
+        found[strand] = DeviceMems(offsets, tuple(addresses), each.count)
     (offsets,) = backend._place(block.offsets)
     searcher.context = KmerSearchContext(program, 1, 1, 1, 0, range(1), 0, (), None)
     searcher.queries = PackedQueries(block.query_count, 0, offsets, 0, 0, None)
@@ -180,7 +175,6 @@ def text_of_device(device, cache, formatter, block, columns):
     """The text that a device makes of any columns."""
     backend = KmerCudaBackend(device, cache, Stats(), lambda line: None)
     row_format = formatter.row_format()
-    assert row_format is not None
     try:
         with device.current():
             backend.set_format(row_format)

@@ -106,7 +106,7 @@ def opened_trees(compiler):
 
     def open_backend(code="m", device=None, memory=None, profile=False, threads=1):
         given = WatchedDevice() if device is None else device
-        stats, notices, policy = Stats(), list[str](), Policy.from_code(code)
+        stats, notices, policy = Stats(), [], Policy.from_code(code)
         backend = TreeCudaBackend(
             *(given, compiler, policy, stats, notices.append, memory, profile),
             threads=threads,
@@ -126,7 +126,7 @@ def opened_tables(compiler):
 
     def open_backend(device=None, memory=None, threads=1):
         given = WatchedDevice() if device is None else device
-        stats, notices = Stats(), list[str]()
+        stats, notices = Stats(), []
         backend = KmerCudaBackend(
             *(given, compiler, stats, notices.append, memory), threads=threads, closes_device=True
         )

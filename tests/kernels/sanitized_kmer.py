@@ -60,9 +60,7 @@ MANY = SearchCase("many", ("ACGTTGCACTGA" * 8,), ("GATCCAGT" * 4,), 1)
 
 
 def find(backend, block, strands=STRANDS):
-    found = backend.find_mems(block, strands, ANY)
-    assert found is not None
-    return found
+    return backend.find_mems(block, strands, ANY)
 
 
 def joined(pieces):
@@ -104,9 +102,7 @@ def check(case, pages, compiler, blocks):
     device = HostDevice(PLENTY, blocks)
     backend = KmerCudaBackend(device, compiler, Stats(), lambda line: None, closes_device=True)
     formatter = MummerFormatter(reference_of(case.records), STYLES[blocks % 8])
-    row_format = formatter.row_format()
-    assert row_format is not None
-    backend.set_format(row_format)
+    backend.set_format(formatter.row_format())
     backend.load_pages(pages, case.minimum_length)
     assert backend.makes_text == (len(pages) == 1)
     block = awkwardly_named(case.block())

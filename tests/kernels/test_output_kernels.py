@@ -16,9 +16,8 @@ from helpers.device_columns import columns_of_device, columns_of_host, differenc
 from helpers.host_device import HostDevice
 from helpers.in_memory import reference_of
 from helpers.kmer_cases import KMER_CASES, tables_of
-from helpers.opened_backends import GENOME, REPEATS, OpenedBackend, close_all, refused
+from helpers.opened_backends import GENOME, REPEATS, refused
 from helpers.search_cases import ANY, ONE_PAGE, STRANDS, SearchCase
-from helpers.watched_device import WatchedDevice
 
 from mummergpu.errors import BackendError
 from mummergpu.index.kmer_sampling import KmerSampling
@@ -26,7 +25,6 @@ from mummergpu.input.reference import record_lookup
 from mummergpu.matching.kmer import cuda_consumers
 from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.matches.mummer import MummerFormatter
-from mummergpu.runtime.stats import Stats
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
 
@@ -45,24 +43,19 @@ def test_columns_are_numbered_after_those_before(compiler):
 
 
 @pytest.fixture
-def with_records(compiler):
-    """Opens backends with a case loaded; closes them."""
+def with_records(opened_tables):
+    """Opens backends with a case loaded; in the end no column is left on their devices."""
     every = []
 
     def open_with_records(case, memory=None, kmer_length=1):
-        device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        backend = KmerCudaBackend(
-            device, compiler, stats, notices.append, memory, closes_device=True
-        )
-        reference = reference_of(case.records)
+        every.append(opened_tables(memory=memory))
+        reference, backend = reference_of(case.records), every[-1].backend
         backend.set_records(record_lookup(reference.record_starts, reference.codes.size))
-        backend.load_pages(tables_of(case, KmerSampling(kmer_length)), case.minimum_length)
-        every.append(OpenedBackend(backend, device, stats, notices))
+        every[-1].load_pages(case, kmer_length)
         return every[-1]
 
     yield open_with_records
     gc.collect()
-    close_all(every)
     assert not any(one.device.shared for one in every)
 
 
@@ -103,7 +96,7 @@ def test_without_blocks_there_is_an_offset(with_records):
 
 
 def test_the_first_block_decides_nothing_before_it_is_asked_for(with_records):
-    given, drawn = with_records(WHOLE), list[int]()
+    given, drawn = with_records(WHOLE), []
 
     def blocks():
         for number, part in enumerate(in_parts(WHOLE.block(), 3, 7)):
@@ -227,30 +220,22 @@ def test_windows_and_pieces_of_any_size_join_to_the_whole(
 
 
 @pytest.fixture
-def with_format(compiler):
-    """Opens backends with a case loaded, each with the host's text; closes them."""
-    every = []
+def with_format(opened_tables):
+    """Opens backends with a case loaded, each with the host's text."""
 
     def open_with_format(case, style=text_cases.STYLES[-1], memory=None, with_columns=False):
-        device, stats, notices = WatchedDevice(), Stats(), list[str]()
-        backend = KmerCudaBackend(
-            device, compiler, stats, notices.append, memory, closes_device=True
-        )
+        given = opened_tables(memory=memory)
         formatter = MummerFormatter(reference_of(case.records), style)
-        row_format = formatter.row_format(with_columns)
-        assert row_format is not None
-        backend.set_format(row_format)
-        backend.load_pages(tables_of(case, KmerSampling(3)), case.minimum_length)
-        every.append(OpenedBackend(backend, device, stats, notices))
+        given.backend.set_format(formatter.row_format(with_columns))
+        given.load_pages(case)
 
         def expected(block):
             rows = {strand: text_cases.columns_of(case.expected(strand)) for strand in STRANDS}
             return b"".join(piece.tobytes() for piece in formatter.format_block(block, rows))
 
-        return every[-1], expected
+        return given, expected
 
-    yield open_with_format
-    close_all(every)
+    return open_with_format
 
 
 def joined(text):

@@ -83,15 +83,8 @@ def studied(compiler, monkeypatch):
     kept = []
     monkeypatch.setattr(searchers, "keep_freed_memory", lambda: kept.append(True))
     device, stats = NumberedDevice(), Stats()
-    backend = TreeCudaBackend(
-        device,
-        compiler,
-        Policy(),
-        stats,
-        lambda line: None,
-        max_block_bases=ONE_BLOCK,
-        closes_device=True,
-    )
+    given = device, compiler, Policy(), stats, lambda line: None
+    backend = TreeCudaBackend(*given, max_block_bases=ONE_BLOCK, closes_device=True)
     searcher = DeviceSearcher(backend, stats, DeviceOptions(kernel_folder=None))
     assert kept == [True]
     yield Studied(searcher, device, compiler, len(compiler.asked))

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from helpers.in_memory import block_of, reference_of
 from helpers.loops import each
-from helpers.oracle import brute_force_mems
-from helpers.search_cases import find_on, rows_of
+from helpers.search_cases import SearchCase, find_on, rows_of
 from helpers.trees import PLAIN, WIDE, layout_id
 
 from mummergpu.index.pages import plan_pages
 from mummergpu.index.tree_index import build_page
 from mummergpu.matching.tree.cpu import TreeCpuBackend
 from mummergpu.runtime.stats import Stats
+from mummergpu.sequence.strand import Strand
 
 
 def columns_of(reference, page, queries, minimum_length, layout=PLAIN):
@@ -29,14 +29,8 @@ def on_one_page(record, queries, minimum_length):
 
 
 def expected(records, queries, minimum_length):
-    starts = reference_of(records).record_starts.tolist()
-    return [
-        [
-            (place, starts[record] + start, length)
-            for record, start, place, length in brute_force_mems(records, query, minimum_length)
-        ]
-        for query in queries
-    ]
+    case = SearchCase("", tuple(records), tuple(queries), minimum_length)
+    return case.expected(Strand.FORWARD)
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 300])
