@@ -123,17 +123,11 @@ FAR = [runs_of((0, 400), (1, 420)), runs_of((0, 25), (1, 3)), [0, 1], runs_of((1
 @pytest.mark.parametrize(
     "model, double, left",
     [
-        (APART_MODEL, False, 2),
-        (APART_MODEL, True, 1),
-        (cliques(9), False, 1),
-        (cliques(9), True, 1),
+        *((APART_MODEL, False, 2), (APART_MODEL, True, 1)),
+        *((cliques(9), False, 1), (cliques(9), True, 1)),
     ],
 )
 def test_what_has_no_common_scale_is_the_processor_s(model, double, left, open_chains):
-    check_left(model, double, left, open_chains)
-
-
-def check_left(model, double, left, open_chains):
     compiled = CompiledModel(model)
     with open_chains(double, Stats()) as chains:
         check_sums(compiled, symbol_block(FAR), chains, left=left)
@@ -196,20 +190,16 @@ def test_a_run_tells_what_was_left_to_the_processor(open_chains, monkeypatch, tm
         main = "main() { print forward(new m()).score; }"
         (tmp_path / "apart.hmm").write_text(f"{APART} {main}")
         (tmp_path / "lines.txt").write_text("".join("AB"[code] for code in FAR[0]) + "\nAB\nBA\n")
-        files = (
-            str(tmp_path / "apart.hmm"),
-            (str(tmp_path / "lines.txt"),),
-            str(tmp_path / "out.tsv"),
+        program, lines, out = (
+            str(tmp_path / name) for name in ("apart.hmm", "lines.txt", "out.tsv")
         )
+        files = program, (lines,), out
         options = evaluate_models.ModelRunOptions(*files, device=DeviceOptions(), double=True)
         evaluate_models.run(options, RunContext(notice=told.append))
-        assert [line.partition(":")[0] for line in told] == [
-            "1 sequence computed without the device"
-        ]
-        scores = [
-            float(line.split("\t")[1])
-            for line in (tmp_path / "out.tsv").read_text().split("\n")[1:-1]
-        ]
+        (line,) = told
+        assert line.startswith("1 sequence computed without the device:")
+        lines = (tmp_path / "out.tsv").read_text().split("\n")[1:-1]
+        scores = [float(line.split("\t")[1]) for line in lines]
         assert scores == pytest.approx([-965.978600954, -2.40794560865, -2.40794560865])
 
 

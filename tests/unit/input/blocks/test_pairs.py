@@ -272,10 +272,6 @@ def test_no_reads(tmp_path):
         assert door.read_all([empty, too], 100) == []
         with pytest.raises(InputError, match="no mate"):
             door.read_all([some, empty], 100)
-    warned = []
-    with query_reader([empty], 100, rules=QueryRules(warn=warned.append, paired=True)) as reader:
-        assert list(reader) == []
-    assert warned == [f"{empty}: no reads"]
     rules = QueryRules(no_empty=True, paired=True)
     with pytest.raises(InputError), query_reader([empty], 1, rules=rules) as reader:
         next(reader)
