@@ -8,7 +8,7 @@ records, or the same words, must come out.
 from itertools import chain
 from typing import Final
 
-from helpers.naive import Pairs, pairs_of
+from helpers.naive import pairs_of
 from helpers.parsed_text import reader_of
 
 from fuzz.fastx_rules import WrongTextError, records_of
@@ -54,7 +54,7 @@ def _outcome(text, is_fastq, chunk_size, limits, any_letters=False):
 
 def _check_rules(found, text, is_fastq, any_letters):
     """Hold what was found to what the rules say."""
-    expected: Pairs | None
+    expected: list[tuple[bytes, bytes]] | None
     try:
         expected = records_of(text, is_fastq, any_letters)
     except WrongTextError:
