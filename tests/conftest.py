@@ -1,6 +1,7 @@
 """Which tests run, in how many processes; and what they share: real data, MUMmer, NVRTC."""
 
 import ctypes
+import gc
 import os
 import shutil
 from contextlib import suppress
@@ -37,6 +38,9 @@ for name, factor in (("quick", 1), ("thorough", 10)):
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+"""The name of this process among those that share the tests."""
+
 MOST_WORKERS = 8
 """Processes beyond so many wait for each other's memory and files."""
 
@@ -68,6 +72,28 @@ def dask_folder(tmp_path_factory):
     os.environ["DASK_TEMPORARY_DIRECTORY"] = str(tmp_path_factory.mktemp("dask"))
 
 
+def pytest_collection():
+    """Collect without the garbage collector: a million objects come, and none of them goes."""
+    gc.disable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Let every other process collect files from the last to the first.
+
+    Each compiles half of the modules and of the tests' assertions then, and finds the other half.
+    """
+    report = yield
+    if isinstance(collector, pytest.Directory) and WORKER[-1:] in tuple("13579"):
+        report.result.reverse()
+    return report
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_addoption(parser):
     parser.addoption("--ci", action="store_true", help="run the tests that CI runs")
     parser.addoption("--all", action="store_true", help="run the tests of the night too")
@@ -95,6 +121,8 @@ def pytest_collection_modifyitems(config, items):
     Tests of the tier of CI run with ``--ci``, and where their file is named; slow ones run with
     ``--all``, at night. A name of a test is enough for both.
     """
+    if WORKER:
+        items.sort(key=lambda item: item.path)
     tiers = config.rootpath / "tests" / "tiers"
     for tier, name in (("ci", "ci.txt"), ("slow", "night.txt")):
         tests = listed(tiers / name)

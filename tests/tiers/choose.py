@@ -5,6 +5,9 @@
 
 The cheapest functions of tests stay in the quick tier, as many as take so many seconds together;
 the next ones are those of CI. Of a table whose cases take too long, the cheapest case stays.
+
+A line of `ci.txt` that ends with "compiles" stays there: the test is cheap, but it and few others
+need functions that take seconds to compile, as the quick tier does.
 """
 
 import argparse
@@ -13,6 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+COMPILES = " compiles"
 HEAD = "# Tests that run {}; tests/tiers/choose.py makes this list of their durations.\n"
 
 NEEDED_IN_CI = (
@@ -59,24 +63,26 @@ def durations_of(path):
     return durations
 
 
-def lists_of(durations, quick_seconds, ci_seconds):
+def lists_of(durations, quick_seconds, ci_seconds, compiling=()):
     """Return the lines of the lists of CI and of the night, for tiers of so many seconds."""
     ci, night = [], []
     spent = {"quick": 0.0, "ci": 0.0}
     for test in sorted(durations, key=lambda test: sum(durations[test].values())):
         cost = sum(durations[test].values())
-        is_quick, is_needed = not test.startswith(NOT_QUICK), test.startswith(NEEDED_IN_CI)
+        is_quick = not test.startswith(NOT_QUICK) and test not in compiling
+        is_needed = test.startswith(NEEDED_IN_CI)
         line = _line(test, durations[test])
+        whole = test + COMPILES if test in compiling else test
         if is_quick and spent["quick"] + cost <= quick_seconds:
             spent["quick"] += cost
         elif is_needed or spent["ci"] + cost <= ci_seconds:
             spent["ci"] += 0 if is_needed else cost
-            ci.append(line if is_quick else test)
+            ci.append(line if is_quick else whole)
         else:
             night.append(line)
             if not is_quick:
                 # The case that stays is one of CI.
-                ci.append(test)
+                ci.append(whole)
     return sorted(ci), sorted(night)
 
 
@@ -91,7 +97,9 @@ def main():
     parser.add_argument("--quick", type=float, default=150, help="seconds of the quick tier")
     parser.add_argument("--ci", type=float, default=300, help="seconds that CI takes beyond it")
     given = parser.parse_args()
-    lists = lists_of(durations_of(given.durations), given.quick, given.ci)
+    lines = (FOLDER / "ci.txt").read_text().splitlines()
+    compiling = {line.removesuffix(COMPILES) for line in lines if line.endswith(COMPILES)}
+    lists = lists_of(durations_of(given.durations), given.quick, given.ci, compiling)
     for name, when, lines in zip(("ci", "night"), ("in CI", "at night"), lists, strict=True):
         text = HEAD.format(when) + "".join(f"{line}\n" for line in lines)
         (FOLDER / f"{name}.txt").write_text(text)

@@ -35,7 +35,7 @@ def test_table(size): ...
 def test_worker(): print("worker", os.environ.get("PYTEST_XDIST_WORKER"))
 """
 LISTS = {
-    "ci.txt": "# dear\ntests/test_small.py::test_dear\ntests/test_small.py::test_table but [1]\n",
+    "ci.txt": "# dear\ntests/test_small.py::test_dear compiles\ntests/test_small.py::test_table but [1]\n",
     "night.txt": "tests/test_small.py::test_dearest\n",
 }
 QUICK = ["test_of[1]", "test_quick", "test_table[1]", "test_worker"]
@@ -138,3 +138,5 @@ def test_the_dearest_tests_are_left_out(tmp_path):
     dear, table = "tests/a/test_x.py::test_dear", "tests/a/test_x.py::test_table but [c]"
     tiers = [lists_of(durations_of(path), *seconds) for seconds in ((50, 70), (200, 0), (1, 0))]
     assert tiers == [([table], [dear]), ([], []), ([], [dear, table])]
+    compiling = lists_of(durations_of(path), 200, 0, {dear})
+    assert compiling == ([f"{dear} compiles"], [dear])
