@@ -35,7 +35,8 @@ def test_table(size): ...
 def test_worker(): print("worker", os.environ.get("PYTEST_XDIST_WORKER"))
 """
 LISTS = {
-    "ci.txt": "# dear\ntests/test_small.py::test_dear compiles\ntests/test_small.py::test_table but [1]\n",
+    "ci.txt": "# dear\ntests/test_small.py::test_dear compiles\n"
+    "tests/test_small.py::test_table but [1]\n",
     "night.txt": "tests/test_small.py::test_dearest\n",
 }
 QUICK = ["test_of[1]", "test_quick", "test_table[1]", "test_worker"]
