@@ -72,11 +72,12 @@ class HmmerCommand(SectionedCommand):
     """A command with HMMER's option syntax: long options may be abbreviated, and are given once."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help after HMMER's first lines, in which scripts look for a version."""
-        from mummergpu.hmm.report_options import banner
+        """Write the help, under a link after HMMER's first lines: scripts read a version there."""
+        session = ctx.find_object(Session)
+        if session is not None and session.is_link and self.name is not None:
+            from mummergpu.hmm.report_options import banner
 
-        assert self.name is not None
-        formatter.write(banner(self.name))
+            formatter.write(banner(self.name))
         super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

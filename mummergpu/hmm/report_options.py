@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mummergpu.runtime.frozen import frozen
+from mummergpu.version import __version__
 
 PROGRAMS: Final = {
     "hmmsearch": "search profile(s) against a sequence database",
@@ -87,11 +88,10 @@ _DEFAULTS: Final = {
 
 
 def banner(program: str) -> str:
-    """Return the first lines of the report, and of the help, of a program of HMMER 3.4."""
+    """Return the first lines of a report: whose format it has, and who computed it."""
     return (
         f"# {program} :: {PROGRAMS[program]}\n# HMMER 3.4 (Aug 2023); http://hmmer.org/\n"
-        "# Copyright (C) 2023 Howard Hughes Medical Institute.\n"
-        f"# Freely distributed under the BSD open source license.\n{_RULE}"
+        f"# Computed by mummergpu {__version__}\n{_RULE}"
     )
 
 

@@ -65,7 +65,7 @@ def rows(text):
 
 
 _OF_A_RUN: Final = re.compile(
-    rb"^# (CPU time|Mc/sec|HMMER 3|Copyright|output directed|.*worker|multithread).*\n",
+    rb"^# (CPU time|Mc/sec|HMMER 3|Copyright|Freely|Computed|output dir|.*worker|multithread).*\n",
     re.MULTILINE,
 )
 
