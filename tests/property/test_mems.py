@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.main_job import EVERYTHING, Setting, found_text, output_options, write_fasta
+from helpers.main_job import EVERYTHING, Setting, found_text, output_options
 from helpers.oracle import mummer_text
 from helpers.strategies import queries, references, satellites, sequences
 from helpers.trees import LAYOUTS, flags_of

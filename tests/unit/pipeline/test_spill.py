@@ -277,7 +277,7 @@ def test_many_short_tasks_are_done_while_one_is_long(monkeypatch):
             done.append(task.number)
             if len(done) == PROFILES - 1:
                 enough.set()
-        return _Found(task.proteins, task.number, None)
+        return _Found(task.proteins, task.number, None, np.zeros(0, dtype=np.int64))
 
     monkeypatch.setattr(search, "_search", work)
     proteins = some_proteins(3)
@@ -296,7 +296,7 @@ def test_memory_holds_few_blocks_though_one_is_long(monkeypatch):
     def work(_, task):
         if task.survivors is not None:
             gate.wait(0.5)
-        return _Found(task.proteins, task.number, None)
+        return _Found(task.proteins, task.number, None, np.zeros(0, dtype=np.int64))
 
     def tasks():
         for block in range(200):
