@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.main_job import EVERYTHING, Setting, found_text, output_options
 from helpers.oracle import mummer_text
+from helpers.sequences import write_fasta
 from helpers.strategies import queries, references, satellites, sequences
 from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
