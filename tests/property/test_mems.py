@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.main_job import EVERYTHING, Setting, found_text, output_options
 from helpers.oracle import mummer_text
-from helpers.sequences import write_fasta
+from helpers.sequences import write_numbered
 from helpers.strategies import queries, references, satellites, sequences
 from helpers.trees import LAYOUTS, flags_of
 from hypothesis import given, settings
@@ -247,8 +247,8 @@ def test_the_oracle_prints_the_rows_that_mummer_prints(
         mummer_binary,
         *(flag for flag, on in flags.items() if on),
         *("-n", "-l", str(minimum_length)),
-        write_fasta(folder / "reference.fa", "r", records),
-        write_fasta(folder / "queries.fa", "q", reads),
+        write_numbered(folder / "reference.fa", "r", records),
+        write_numbered(folder / "queries.fa", "q", reads),
     ]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     assert in_blocks(printed) == in_blocks(mummer_text(records, reads, minimum_length, **told))
@@ -270,7 +270,7 @@ def test_mummer_forgets_a_match_of_one_base_at_the_first_base(folder, mummer_bin
 
     By definition the match is unique in both sequences, so we report it.
     """
-    paths = [write_fasta(folder / name, "r", ["ACCGG"]) for name in ("one.fa", "same.fa")]
+    paths = [write_numbered(folder / name, "r", ["ACCGG"]) for name in ("one.fa", "same.fa")]
     Path(paths[1]).write_text(">q0\nAT\n")
     command = [mummer_binary, "-n", "-mum", "-l", "1", *paths]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
