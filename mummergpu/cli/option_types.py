@@ -67,7 +67,7 @@ Params = Mapping[str, Any]
 class Session:
     """The words of the command line, and whether to show more messages, such as tracebacks.
 
-    `is_link` means that the program runs under a link with the name of one of HMMER's.
+    `is_link` means that the program runs under a link with the name of another one.
     """
 
     arguments: list[str]

@@ -1,4 +1,4 @@
-"""Writes HMMER's report of hits for people, with the bytes of HMMER 3.4 but for times.
+"""Writes HMMER's report of hits for people: its bytes, but for times and who computed it.
 
 HMMER's programs print it by default; pyhmmer does not. Numbers come from the records of hits
 (HMMER's ``p7_hit_Serialize``), in the widths and digits in which HMMER prints them.

@@ -117,14 +117,7 @@ class HitWriter:
         by_score = self._limits.incT is not None
         heads["key"] = in_bits[:, 0] if by_score else -heads["chances"][:, 0]
         heads["expected"] = scores[:, fields.EXPECTED]
-        counts = [
-            fields.REGIONS,
-            fields.CLUSTERED,
-            fields.OVERLAPS,
-            fields.ENVELOPES,
-            fields.DOMAINS,
-        ]
-        heads["counts"] = sequences[:, counts]
+        heads["counts"] = sequences[:, _COUNTS]
         heads["marks"] = self._marks(in_bits[:, 0], self._limits.T, self._limits.incT)
         heads["best"] = sequences[:, fields.BEST]
         heads["offsets"] = -1
@@ -138,12 +131,8 @@ class HitWriter:
         places, numbers = places[chosen], envelopes.numbers[chosen]
         domains = np.zeros(len(places), dtype=_DOMAIN)
         domains["size"] = _ALIGNED_AT
-        domains["places"][:, :4] = places[
-            :, [fields.FIRST, fields.LAST, fields.RESIDUE, fields.LAST_RESIDUE]
-        ]
-        domains["numbers"] = numbers[
-            :, [fields.ENVELOPE, fields.CORRECTION, fields.BIAS, fields.ACCURACY, fields.BITS]
-        ]
+        domains["places"][:, :4] = places[:, _PLACES]
+        domains["numbers"] = numbers[:, _NUMBERS]
         bits = numbers[:, fields.BITS].astype(np.float64)
         domains["chance"] = exponential_tails(bits, self._statistics)
         marks = self._marks(bits, self._limits.domT, self._limits.incdomT)
