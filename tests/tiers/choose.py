@@ -36,6 +36,7 @@ NEEDED_IN_CI = (
 NOT_QUICK = (
     "tests/cli/test_plot.py",
     "tests/cli/test_report_command.py",
+    "tests/cli/test_wheel.py",
     "tests/faults/",
     "tests/kernels/test_cuda_backends.py",
     "tests/kernels/test_cuda_commands.py",
@@ -44,9 +45,15 @@ NOT_QUICK = (
     "tests/kernels/test_output_kernels.py",
     "tests/kernels/test_study_device.py",
     "tests/kernels/test_whole_matrices.py",
+    "tests/unit/api/test_align.py::test_tables",
+    "tests/unit/api/test_index.py::test_tables",
+    "tests/unit/api/test_map.py::test_tables",
+    "tests/unit/output/matches/test_arrow.py::test_polars_reads_it",
+    "tests/unit/studies/test_report.py",
 )
-"""Kernels that are compiled for the host, a browser, and processes that are killed again and again:
-what they cost together is not seen in single tests. They are in CI at the earliest."""
+"""Kernels that are compiled for the host, a browser, archives that are built and installed, and
+processes that are killed again and again: what they cost together is not seen in single tests.
+The last ones need libraries that only `.[dev]` installs. They are in CI at the earliest."""
 
 MOST_OF_A_CASE = 1.0
 """The seconds that the case of a table may take that stays behind."""
