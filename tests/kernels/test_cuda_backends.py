@@ -405,8 +405,16 @@ LONG_LISTS = SearchCase("long lists", ("ACGGATTACAGT" * 90,), ("GATTACA", "TTACA
 BRANCHING = {"long chains of suffixes", "over page ends", "homopolymers", "palindromes"}
 
 
-@pytest.mark.parametrize("code", ["m", "QRTmrt"])
-@pytest.mark.parametrize("nodes", [32, 35, 40])
+@pytest.mark.parametrize(
+    ("nodes", "code"),
+    [
+        *((32, "QRTmrt"), (40, "m")),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in ((32, "m"), (35, "m"), (35, "QRTmrt"), (40, "QRTmrt"))
+        ),
+    ],
+)
 def test_searches_go_on_where_no_more_nodes_can_wait(opened_trees, monkeypatch, code, nodes):
     """Then a warp searches below one node at a time, as the paper's kernel does."""
     monkeypatch.setattr(cuda_program, "WAITING_NODES", nodes)

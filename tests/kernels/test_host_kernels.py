@@ -75,7 +75,7 @@ def check(sanitizing, folder, names):
         assert int(found[3]) >= (15 if "t" in found[1] and "W" in found[1] else 24)
 
 
-@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_pair_of_policies_and_formats_gives_the_matches_of_the_definition(
     sanitizing, library_folder, part
 ):

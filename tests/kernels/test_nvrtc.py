@@ -183,17 +183,26 @@ def test_all_policies_of_a_layout_compile(architecture, wide, layout):
         check_program(tree_program(policy, wide, False), architecture)
 
 
-@pytest.mark.parametrize("code", ["none", "m", "QRTmrt"])
+@pytest.mark.parametrize(
+    "code", ["m", *(pytest.param(code, marks=pytest.mark.slow) for code in ("none", "QRTmrt"))]
+)
 @pytest.mark.parametrize("wide", [False, True], ids=["paper", "wide"])
 def test_programs_that_count_node_visits_compile(wide, code):
     check_program(tree_program(Policy.from_code(code), wide, True), "sm_90")
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+PLAIN = (KMER_PROGRAM, SEED_PROGRAM, GATHER_PROGRAM, MAPPING_PROGRAM, VITERBI_PROGRAM, BGZF_PROGRAM)
+
+
 @pytest.mark.parametrize(
-    "program",
-    [KMER_PROGRAM, SEED_PROGRAM, GATHER_PROGRAM, MAPPING_PROGRAM, VITERBI_PROGRAM, BGZF_PROGRAM],
-    ids=lambda program: program.name,
+    ("architecture", "program"),
+    [
+        # By day every other program is compiled for the oldest device, the rest for the newest.
+        pytest.param(name, one, marks=pytest.mark.slow if (old + number) % 2 else ())
+        for old, name in enumerate(ARCHITECTURES)
+        for number, one in enumerate(PLAIN)
+    ],
+    ids=lambda one: getattr(one, "name", one),
 )
 def test_programs_without_variants_compile(architecture, program):
     check_program(program, architecture)
@@ -217,7 +226,7 @@ def warp_program(code, nodes):
     return RowPolicy.from_code(code).program(nodes, 48 << 10).source
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", [pytest.param("sm_75", marks=pytest.mark.slow), "sm_90"])
 def test_the_policies_of_filters_compile(architecture):
     """Private rows lie in local memory, as a study wants them; nothing else does."""
     for code in ("g1crggg", "c8hscss", "p2cicst"):

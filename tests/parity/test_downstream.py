@@ -50,14 +50,25 @@ def test_mgaps_makes_the_same_clusters(reference, query, mode, real, mummer_bina
     assert clusters(our_text(tmp_path, *files, flags), *options) == expected
 
 
-@pytest.mark.parametrize("mode", ["maxmatch", "mumreference", "mum"])
+GENOMES = {
+    "pylori": (PYLORI_26695, PYLORI_J99, "mumreference"),
+    "contigs as reference": (CONTIGS, SLICE, "mum"),
+    "contigs as queries": (SLICE, CONTIGS, "maxmatch"),
+    "reads": (PNEUMONIAE, PNEUMONIAE_READS, "mum"),
+}
+"""References, queries, and the mode of each by day; the others are tried at night."""
+
+
 @pytest.mark.parametrize(
-    ("reference", "query"),
+    ("reference", "query", "mode"),
     [
-        pytest.param(PYLORI_26695, PYLORI_J99, id="pylori"),
-        pytest.param(CONTIGS, SLICE, id="contigs as reference"),
-        pytest.param(SLICE, CONTIGS, id="contigs as queries"),
-        pytest.param(PNEUMONIAE, PNEUMONIAE_READS, id="reads"),
+        pytest.param(
+            *(reference, query, mode),
+            id=f"{name}-{mode}",
+            marks=() if mode == by_day else pytest.mark.slow,
+        )
+        for name, (reference, query, by_day) in GENOMES.items()
+        for mode in ("maxmatch", "mumreference", "mum")
     ],
 )
 def test_nucmer_gives_the_same_delta(reference, query, mode, real, mummer_binary, tmp_path):
