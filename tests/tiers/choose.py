@@ -45,6 +45,7 @@ NOT_QUICK = (
     "tests/kernels/test_output_kernels.py",
     "tests/kernels/test_study_device.py",
     "tests/kernels/test_whole_matrices.py",
+    "tests/cli/test_profile_studies.py",
     "tests/unit/api/test_align.py::test_tables",
     "tests/unit/api/test_index.py::test_tables",
     "tests/unit/api/test_map.py::test_tables",
