@@ -22,6 +22,7 @@ from mummergpu.drawing.picture import PictureStyle
 from mummergpu.matching.options import Uniqueness
 from mummergpu.output.targets import OutputTarget
 from mummergpu.plot import page
+from mummergpu.runtime.cache_dir import cache_folder
 from mummergpu.sequence.strand import Strand
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}
@@ -144,7 +145,8 @@ def test_nothing_is_left_of_matplotlib_where_no_home_can_be_written(tmp_path, mo
     temporary.mkdir()
     nowhere = {name: "/proc/none" for name in ("HOME", "XDG_CACHE_HOME")}
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
-    environment = {**nowhere, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)}
+    kept = {"MUMMERGPU_CACHE_DIR": str(cache_folder(os.environ)), "TMPDIR": str(temporary)}
+    environment = {**nowhere, **kept, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = child(*COMMAND, *"plot r.fa q.fa -q -C -o x.png".split(), env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert Path("x.png").read_bytes().startswith(STARTS["png"])

@@ -23,6 +23,7 @@ import numpy as np
 from mummergpu.cli.main import main
 from mummergpu.cuda.kernel_cache import KernelCache
 from mummergpu.cuda.program import ProgramSource
+from mummergpu.runtime.compiled.store import code_places, keep_code_in, on_cache_trouble
 from mummergpu.sequence import codes
 
 MOST_SECONDS = 60
@@ -75,7 +76,6 @@ def keep_code(arguments):
 
 def compile_function(arguments):
     """Call a function whose machine code is kept in a folder, or has to be compiled."""
-    from mummergpu.runtime.compiled.store import keep_code_in, on_cache_trouble
 
     on_cache_trouble(tell)
     keep_code_in((os.path.abspath(arguments[0]),))
@@ -100,12 +100,14 @@ TASKS = {
 
 def warm_up(request):
     """Do a task in this process, so that its children need not compile or import."""
-    before = os.dup(1)
+    before, places = os.dup(1), code_places()
     os.dup2(2, 1)
     code = TASKS[request["task"]](request["arguments"])
     sys.stdout.flush()
     os.dup2(before, 1)
     os.close(before)
+    # Other tasks need not compile what is kept elsewhere.
+    keep_code_in(places)
     until = time.monotonic() + MOST_SECONDS
     while threading.active_count() > 1 and time.monotonic() < until:
         time.sleep(0.001)

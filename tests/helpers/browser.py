@@ -34,10 +34,17 @@ def visit(browser, page, folder):
     folder.mkdir(exist_ok=True)
     log = folder / "requests.json"
     address = page.resolve().as_uri()
-    own = [f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}"]
-    done = subprocess.run(
-        [browser, *SWITCHES, *own, address], capture_output=True, text=True, timeout=120, check=True
-    )
+
+    def run(profile):
+        own = [f"--user-data-dir={folder / profile}", f"--log-net-log={log}"]
+        words = [browser, *SWITCHES, *own, address]
+        return subprocess.run(words, capture_output=True, text=True, timeout=100, check=True)
+
+    try:
+        done = run("profile")
+    except subprocess.TimeoutExpired:
+        # Chromium sometimes hangs when it starts with a new profile, before it opens a page.
+        done = run("another profile")
     console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
     return Visit(done.stdout, console, requested(log))
 

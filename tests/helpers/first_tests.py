@@ -5,7 +5,10 @@ begins with tests of rooms that the others do not begin with.
 """
 
 STARTS = (
-    ("unit/mapping/", "cli/test_map", "unit/viterbi/", "cluster/", "unit/api/", "property/"),
+    (
+        *("unit/mapping/", "cli/test_map", "unit/viterbi/", "cluster/", "unit/api/", "property/"),
+        "unit/hmm/test_domain",
+    ),
     ("unit/matching/", "unit/input/", "unit/index/", "parity/"),
 )
 """For each process, the beginnings of the paths of its first tests."""

@@ -11,10 +11,10 @@ from helpers.requirements import do_without, program_of
 SOURCE = "pip install 'mummergpu[packaging]'"
 
 
-def program(name):
+def program(name, source=SOURCE):
     """Return the path of a program, which may lie beside this Python."""
     beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else program_of(name, "PACKAGING", SOURCE)
+    return str(beside) if beside.exists() else program_of(name, "PACKAGING", source)
 
 
 def module(name):
@@ -33,7 +33,7 @@ def hadolint():
 @pytest.fixture(scope="session")
 def snakemake():
     """The program that runs workflows."""
-    return program("snakemake")
+    return program("snakemake", "pip install snakemake")
 
 
 @pytest.fixture(scope="session")
