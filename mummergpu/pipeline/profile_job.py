@@ -6,7 +6,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
@@ -219,7 +219,7 @@ class ProfileJob(ABC):
         self._reading = reading
         self._device = device
         self._has_share = True
-        self._early: list[Future[ProfileFilter]] = []
+        self._early: dict[Profile, Future[ProfileFilter]] = {}
         self._kept: list[NumberedProteins] | None = None
         self._begun = False
         self._is_prepared = False
@@ -246,9 +246,8 @@ class ProfileJob(ABC):
         All profiles are in one pass if they, or the proteins, can be read only once. They are few
         if the proteins stay in memory, because passes are free then; but a device needs many.
         """
-        few = max(FEW_PROFILES, _FEW_OF_THREAD * self._context.threads)
+        most = few = self._few_profiles
         group = list(islice(profiles, few))
-        most = few
         if not can_repeat:
             most = sys.maxsize
         elif len(group) == few and (not is_kept or self._device.is_there):
@@ -256,16 +255,28 @@ class ProfileJob(ABC):
         group += islice(profiles, most - len(group))
         return group, len(group) == most
 
-    def read(self, profiles: Iterable[Profile]) -> Iterator[Profile]:
-        """Yield profiles, and make their filters while the next ones are read."""
-        for one in profiles:
-            self._early.append(self._filter_of(one))
-            yield one
+    @property
+    def _few_profiles(self) -> int:
+        return max(FEW_PROFILES, _FEW_OF_THREAD * self._context.threads)
+
+    @contextmanager
+    def profiles_ahead(self) -> Iterator[Iterator[Profile]]:
+        """Read profiles and make their filters while the ones before are searched."""
+
+        def read() -> Iterator[Profile]:
+            for one in self._options.read_profiles():
+                self._early[one] = self._filter_of(one)
+                yield one
+
+        with Prefetcher(read(), self._few_profiles) as ahead:
+            yield iter(ahead)
 
     def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
-        """Prepare to finish hits of profiles (all from `read`, or none); return their filters."""
+        """Prepare to finish hits of profiles; return their filters."""
         self.prepare_finishing(profiles)
-        early, self._early = self._early or [*map(self._filter_of, profiles)], []
+        early = [
+            self._early.pop(one) if one in self._early else self._filter_of(one) for one in profiles
+        ]
         return [one.result() for one in early]
 
     def _filter_of(self, profile: Profile) -> Future[ProfileFilter]:

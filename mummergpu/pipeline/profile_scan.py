@@ -45,7 +45,8 @@ class ProfileScan(ProfileJob):
         """Yield the hits of each protein, in order."""
         with closing(self._stretches()) as stretches:
             for stretch, is_last in stretches:
-                yield from self.hits_of(stretch, self._groups(stretch, is_last))
+                with closing(self._groups(stretch, is_last)) as groups:
+                    yield from self.hits_of(stretch, groups)
 
     def _stretches(self) -> Generator[tuple[list[NumberedProteins], bool]]:
         """Yield stretches of blocks that fit into memory, and whether each is the last one."""
@@ -63,31 +64,33 @@ class ProfileScan(ProfileJob):
 
     def _groups(
         self, stretch: Sequence[NumberedProteins], is_last: bool
-    ) -> Iterator[list[ProfileFilter]]:
+    ) -> Generator[list[ProfileFilter]]:
         """Yield the filters of the profiles of each pass over a stretch."""
         if self._filters is not None:
             yield self._filters
             return
         can_repeat = is_last or self._options.can_repeat_profiles
         is_first = not stretch or stretch[0].before == 0
-        profiles = self.read(self._options.read_profiles())
         is_alone = True
-        while True:
-            group, may_go_on = self.next_group(profiles, can_repeat, is_last)
-            if not group:
-                return
-            if is_first:
-                self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
-            filters = self.prepare(group)
-            is_alone = is_alone and not may_go_on
-            # If there are several passes, their number is unknown.
-            self._has_share = is_alone
-            if is_alone:
-                self._filters = filters
-            # Free these profiles before the next ones are read.
-            del group
-            yield filters
-            del filters
+        with self.profiles_ahead() as profiles:
+            while True:
+                group, may_go_on = self.next_group(profiles, can_repeat, is_last)
+                if not group:
+                    return
+                if is_first:
+                    self._context.stats.add(
+                        profiles=len(group), nodes=sum(one.nodes for one in group)
+                    )
+                filters = self.prepare(group)
+                is_alone = is_alone and not may_go_on
+                # If there are several passes, their number is unknown.
+                self._has_share = is_alone
+                if is_alone:
+                    self._filters = filters
+                # Free these profiles before the next ones are read.
+                del group
+                yield filters
+                del filters
 
     def hits_of(
         self, stretch: Sequence[NumberedProteins], groups: Iterable[list[ProfileFilter]]

@@ -206,14 +206,14 @@ class ProfileSearch(ProfileJob):
 
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each profile."""
-        profiles = self.read(self._options.read_profiles())
         before = 0
-        while group := self._next_group(profiles):
-            self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
-            yield from self._hits_of(group, before)
-            before += len(group)
-            # Free these profiles before the next ones are read.
-            del group
+        with self.profiles_ahead() as profiles:
+            while group := self._next_group(profiles):
+                self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
+                yield from self._hits_of(group, before)
+                before += len(group)
+                # Free these profiles before the next ones are read.
+                del group
 
     def _next_group(self, profiles: Iterator[Profile]) -> list[Profile]:
         """Return the profiles of the next pass."""
