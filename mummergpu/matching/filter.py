@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mummergpu.matching.row_order import ColumnArray, sort_rows
+from mummergpu.matching.row_order import ColumnArray
 from mummergpu.runtime.arrays import BoolArray
 from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.row_sort import sort_rows
 from mummergpu.sequence.mems import MemColumns, MemRows
 
 

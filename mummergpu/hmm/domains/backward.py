@@ -231,9 +231,11 @@ def lane_entry(odds: Odds, group: Group, cells: Cells, quarter: int, lane: int) 
 @inline
 def first_entry(odds: Odds, group: Group, cells: Cells, quarter: int) -> np.float32:
     """Return the sum over the entries of a sequence's first residue, added up the other way."""
-    first = lane_entry(odds, group, cells, quarter, 0) + lane_entry(odds, group, cells, quarter, 1)
-    last = lane_entry(odds, group, cells, quarter, 2) + lane_entry(odds, group, cells, quarter, 3)
-    return np.float32(first + last)
+    total = np.float32(0)
+    for lane in range(0, NODES, 2):
+        one = lane_entry(odds, group, cells, quarter, lane)
+        total += one + lane_entry(odds, group, cells, quarter, lane + 1)
+    return total
 
 
 @jit

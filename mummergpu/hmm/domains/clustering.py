@@ -106,10 +106,10 @@ def common_place(
 
 
 @inline
-def copy_row(rows: Int64Array, source: int, target: int) -> None:
+def copy_row(source: Int64Array, target: Int64Array) -> None:
     """Copy a row to another place."""
-    for field in range(rows.shape[1]):
-        rows[target, field] = rows[source, field]
+    for field in range(target.size):
+        target[field] = source[field]
 
 
 @jit
@@ -125,17 +125,16 @@ def find_clusters(segments: Int64Array, count: int, memory: Clusters) -> int:
                 last = segments[one, 0]
         if np.float32(paths) / np.float32(SAMPLES) < _SHARE:
             continue
-        first = common_place(segments, count, memory, label, 1, paths)
-        end = common_place(segments, count, memory, label, 2, paths)
-        node = common_place(segments, count, memory, label, 3, paths)
-        last_node = common_place(segments, count, memory, label, 4, paths)
-        if first > end or node > last_node:
+        ends = found[kept]
+        for field in range(4):
+            ends[field] = common_place(segments, count, memory, label, field + 1, paths)
+        if ends[0] > ends[1] or ends[2] > ends[3]:
             continue
-        place = kept
+        place, first, last = kept, ends[0], ends[1]
         while place and found[place - 1, 0] > first:
-            copy_row(found, place - 1, place)
+            copy_row(found[place - 1], found[place])
             place -= 1
-        found[place, 0], found[place, 1], found[place, 2], found[place, 3] = first, end, paths, 0
+        found[place, 0], found[place, 1], found[place, 2], found[place, 3] = first, last, paths, 0
         kept += 1
     return kept
 
@@ -163,6 +162,6 @@ def find_domains(segments: Int64Array, count: int, memory: Clusters) -> int:
     kept = 0
     for one in range(clusters):
         if not found[one, 3]:
-            copy_row(found, one, kept)
+            copy_row(found[one], found[kept])
             kept += 1
     return kept

@@ -1,25 +1,34 @@
 """From sequences that passed the filters to their domains: HMMER's domain definition.
 
-Parts of sequences are computed side by side, those of similar length together: first the whole
-sequences, then the regions that may have several domains, then the envelopes of all domains. Python
-is entered a few times for each group.
+Pieces of sequences are computed side by side, those of similar length together: first the whole
+sequences, then the regions that may have several domains, then the envelopes of all domains. One
+call computes all of them: threads would wait for the interpreter's lock between the groups.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.accuracy import Alignment, fill_accuracies
 from mummergpu.hmm.domains.backward import fill_backward
-from mummergpu.hmm.domains.forward import fill_forward
-from mummergpu.hmm.domains.groups import Arena, clusters_of, group_of, samples_of
-from mummergpu.hmm.domains.logarithms import logarithms
+from mummergpu.hmm.domains.clustering import copy_row
+from mummergpu.hmm.domains.forward import Group, fill_forward
+from mummergpu.hmm.domains.groups import (
+    accuracies_of,
+    cells_of,
+    clusters_of,
+    group_of,
+    occupancy_of,
+    samples_of,
+)
+from mummergpu.hmm.domains.logarithms import Logarithms, exp64, logarithms
+from mummergpu.hmm.domains.null2 import meanings
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.parses import (
     Envelopes,
@@ -29,34 +38,80 @@ from mummergpu.hmm.domains.parses import (
     keep_regions,
 )
 from mummergpu.hmm.domains.quarters import MOST_QUARTERS
-from mummergpu.hmm.domains.regions import Occupancy
-from mummergpu.hmm.domains.sampling import FULL
-from mummergpu.hmm.domains.scores import log_sums, score_sequences
-from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.runtime.arrays import Int64Array
+from mummergpu.hmm.domains.sampling import FULL, seeded
+from mummergpu.hmm.domains.scores import bits_of, log_sums, score_sequences
+from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
-from mummergpu.runtime.jit import flattened
+from mummergpu.runtime.jit import flattened, inline, jit
+from mummergpu.runtime.lent_memory import LentMemory, needed, take
+from mummergpu.runtime.row_sort import sort_rows
 
-_SEGMENTS: Final = 4000
 _FEW: Final = 2
 
 _LARGE: Final = 1 << 17
 """The registers from which on fewer pieces are computed side by side: four take 24 MB, and of more
 the memory sets the pace."""
 
+_SEGMENTS: Final = 4000
 
-def _in_groups(pieces: Int64Array, registers: int = 0) -> Iterator[Int64Array]:
-    """Yield rows of pieces to compute side by side, of similar length.
+_LEAST_BYTES: Final = 1 << 20
+_KEPT_BYTES: Final = 1 << 25
+"""The most memory of a thread that it keeps: groups that need more get new pages."""
 
-    Fewer are if their cells, with so many registers a row, would need much memory.
-    """
-    sizes = pieces[:, fields.LAST] - pieces[:, fields.FIRST] + 1
-    ordered, begin = np.argsort(-sizes, kind="stable"), 0
-    while begin < ordered.size:
-        is_large = sizes[ordered[begin]] * registers > _LARGE
-        count = _FEW if is_large else MOST_QUARTERS
-        yield ordered[begin : begin + count]
-        begin += count
+_ROW_BITS: Final = 24
+_RESIDUE_BITS: Final = 20
+
+PARSE, SAMPLE, ALIGN, SCORE = range(4)
+"""The stages of a task, after none."""
+
+
+class Pieces(NamedTuple):
+    """Room for pieces of sequences, as many rows of each kind."""
+
+    regions: Int64Array  # (n, PIECE_FIELDS)
+    waiting: Int64Array  # (n, PIECE_FIELDS): those of a stage
+    found: Int64Array  # (n, ENVELOPE_FIELDS): the envelopes as they are found
+    envelopes: Int64Array  # (n, ENVELOPE_FIELDS): these in the order of the sequences
+    numbers: Float32Array  # (n, NUMBERS): of the envelopes
+    keys: Int64Array  # (n,): what those of a stage are sorted by
+    rows: Int64Array  # (n,): which rows these are
+
+    @classmethod
+    def of_rows(cls, count: int) -> Pieces:
+        """Return room for some pieces."""
+        regions, waiting = np.empty((2, count, fields.PIECE_FIELDS), dtype=np.int64)
+        found, envelopes = np.empty((2, count, fields.ENVELOPE_FIELDS), dtype=np.int64)
+        numbers = np.empty((count, fields.NUMBERS), dtype=np.float32)
+        keys, rows = np.empty((2, count), dtype=np.int64)
+        return cls(regions, waiting, found, envelopes, numbers, keys, rows)
+
+    def grown(self, count: int) -> Pieces:
+        """Return the same pieces with room for more."""
+        grown = Pieces.of_rows(count)
+        pairs: Iterable[tuple[Any, Any]] = zip(grown, self, strict=True)
+        for new, old in pairs:
+            new[: len(old)] = old
+        return grown
+
+
+class Tables(NamedTuple):
+    """What all tasks share."""
+
+    meant: ByteArray  # As in `null2.meanings`
+    log_sums: Float32Array
+    logs: Logarithms
+    corrects: bool  # Whether scores are corrected for composition
+
+
+class Task(NamedTuple):
+    """Sequences that are compared with a profile."""
+
+    odds: Odds
+    parses: Parses
+    pieces: Pieces
+    state: Int64Array  # (STATE_FIELDS,)
+    limits: Float64Array  # (3,): Forward's tau and lambda, and the chance up to which one passes it
+    tables: Tables
 
 
 class DomainFinder:
@@ -64,117 +119,246 @@ class DomainFinder:
 
     def __init__(self, seed: int, corrects: bool) -> None:
         self._seed = seed
-        self._corrects = corrects
+        self._tables = flattened(Tables(meanings(), log_sums(), logarithms(), corrects))
         self._of_thread = threading.local()
 
-    @property
-    def _arena(self) -> Arena:
-        arena: Arena | None = getattr(self._of_thread, "arena", None)
-        if arena is None:
-            arena = self._of_thread.arena = Arena()
-        return arena
-
-    def parse(self, odds: Odds, block: ProteinBlock, sequences: Int64Array) -> Parses:
-        """Score some sequences of a block over all paths; those that none emits are unusual."""
-        parses = Parses.of(block, sequences)
-        pieces = parses.whole()
+    def find(self, odds: Odds, parses: Parses, limits: Float64Array) -> Envelopes:
+        """Find the domains of sequences whose scores without the profile are known."""
+        sizes = parses.sequences[:, fields.RESIDUES]
+        pieces = Pieces.of_rows(2 * int(sizes.max(initial=0)) + 8 * sizes.size + 4)
+        state = np.zeros(fields.STATE_FIELDS, dtype=np.int64)
+        state[fields.STAGE], state[fields.SEGMENTS] = -1, _SEGMENTS
+        state[fields.SEED] = seeded(self._seed) if self._seed else 0
+        state[fields.RANDOM] = seeded(secrets.randbits(32))
+        memory = getattr(self._of_thread, "memory", None) or LentMemory.of_bytes(_LEAST_BYTES)
+        parses = flattened(parses)
         with flushed_floats():
-            parts = [self._parse_group(odds, parses, pieces[own]) for own in _in_groups(pieces)]
-        return parses._replace(regions=np.concatenate([parses.regions, *parts]))
+            while missing := define_domains(
+                odds, parses, pieces, state, limits, self._tables, memory
+            ):
+                if missing < 0:
+                    pieces = pieces.grown(-2 * missing)
+                elif missing > memory.content.size:
+                    memory = LentMemory.of_bytes(missing)
+                    if missing <= _KEPT_BYTES:
+                        self._of_thread.memory = memory
+        found = state[fields.ENVELOPES_FOUND]
+        return Envelopes(pieces.envelopes[:found], pieces.numbers[:found])
 
-    def define(self, odds: Odds, parses: Parses) -> Envelopes:
-        """Find the domains of sequences from `parse`, and the corrections of their residues."""
-        regions = parses.regions
-        several = np.flatnonzero(regions[:, fields.IS_SEVERAL])
-        envelopes = np.zeros((len(regions), fields.ENVELOPE_FIELDS), dtype=np.int64)
-        envelopes[:, : fields.PIECE_FIELDS] = regions
-        parts = [np.delete(envelopes, several, axis=0)]
-        with flushed_floats():
-            for own in _in_groups(regions[several], odds.registers):
-                parts += self._sample_group(odds, parses, regions[several[own]])
-            every = np.concatenate(parts)
-            # Those of a region keep their order, even where one begins before another.
-            every = every[
-                np.argsort(every[:, fields.SEQUENCE] << 32 | every[:, fields.FIRST], kind="stable")
-            ]
-            found = Envelopes(every, np.zeros((len(every), fields.NUMBERS), dtype=np.float32))
-            usual = np.flatnonzero(
-                parses.sequences[every[:, fields.SEQUENCE], fields.IS_UNUSUAL] == 0
-            )
-            for own in _in_groups(every[usual], odds.registers):
-                self._align_group(odds, parses, found, usual[own])
-        return found
 
-    def score(self, parses: Parses, found: Envelopes) -> None:
-        """Compute the scores of sequences and of their domains, in bits."""
-        score_sequences(parses, found, self._corrects, log_sums(), logarithms())
+@jit
+def define_domains(
+    odds: Odds,
+    parses: Parses,
+    pieces: Pieces,
+    state: Int64Array,
+    limits: Float64Array,
+    tables: Tables,
+    memory: LentMemory,
+) -> int:
+    """Find the domains of the sequences of a `Task`, and score them.
 
-    def _group(
-        self, parses: Parses, pieces: Int64Array, several: bool
-    ) -> tuple[tuple[int, ...], Any, int]:
-        """Return the quarters for pieces, their group, and its rows."""
-        quarters = tuple(range(_FEW if len(pieces) <= _FEW else MOST_QUARTERS))
-        whole = parses.sequences[pieces[:, fields.SEQUENCE]]
-        sizes = pieces[:, fields.LAST] - pieces[:, fields.FIRST] + 1
-        begins = whole[:, fields.BEGIN] + pieces[:, fields.FIRST] - 1
-        self._arena.begin()
-        group = group_of(quarters, parses.codes, begins, sizes, whole[:, fields.RESIDUES], several)
-        return quarters, group, int(sizes.max())
+    Return 0 at the end. A result above 0 is the bytes of memory that the task needs to go on, one
+    below 0 is minus the rows that `Pieces` need.
+    """
+    task = Task(odds, parses, pieces, state, limits, tables)
+    while state[fields.STAGE] != SCORE:
+        if state[fields.DONE] == state[fields.COUNT]:
+            begin_stage(task)
+            continue
+        memory.taken[0] = 0
+        count = count_side_by_side(task)
+        own = pieces.rows[state[fields.DONE] : state[fields.DONE] + count]
+        if count <= _FEW:
+            missing = compute_group((0, 1), task, own, memory)
+        else:
+            missing = compute_group((0, 1, 2, 3), task, own, memory)
+        if missing:
+            return missing
+        state[fields.DONE] += count
+    found = state[fields.ENVELOPES_FOUND]
+    every = Envelopes(pieces.envelopes[:found], pieces.numbers[:found])
+    score_sequences(parses, every, tables.corrects, tables.log_sums, tables.logs)
+    return 0
 
-    def _parse_group(self, odds: Odds, parses: Parses, pieces: Int64Array) -> Int64Array:
-        """Find the regions of whole sequences."""
-        quarters, group, rows = self._group(parses, pieces, several=True)
-        forward, backward = (
-            flattened(self._arena.cells(odds, quarters, rows, keeps=False)) for _ in range(2)
+
+@inline
+def count_side_by_side(task: Task) -> int:
+    """Return how many of the next pieces are computed side by side."""
+    state = task.state
+    piece = task.pieces.waiting[task.pieces.rows[state[fields.DONE]]]
+    size = piece[fields.LAST] - piece[fields.FIRST] + 1
+    is_large = state[fields.STAGE] != PARSE and size * task.odds.registers > _LARGE
+    return min(_FEW if is_large else MOST_QUARTERS, int(state[fields.COUNT] - state[fields.DONE]))
+
+
+@jit
+def begin_stage(task: Task) -> None:
+    """Sort the pieces of a task's next stage by their length, the longest first."""
+    state, pieces, sequences = task.state, task.pieces, task.parses.sequences
+    state[fields.STAGE] += 1
+    state[fields.DONE] = state[fields.COUNT] = 0
+    if state[fields.STAGE] == PARSE:
+        for one in range(len(sequences)):
+            wait(task, one, one, 1, sequences[one, fields.RESIDUES])
+    elif state[fields.STAGE] == SAMPLE:
+        for one in range(state[fields.REGIONS_FOUND]):
+            region = pieces.regions[one]
+            sequence, first, last = region[0], region[1], region[2]
+            if passes_forward(task, sequence):
+                if region[fields.IS_SEVERAL]:
+                    wait(task, one, sequence, first, last)
+                else:
+                    add_envelope(task, sequence, first, last, False)
+    elif state[fields.STAGE] == ALIGN:
+        order_envelopes(task)
+        for one in range(state[fields.ENVELOPES_FOUND]):
+            piece = pieces.envelopes[one]
+            if not sequences[piece[0], fields.IS_UNUSUAL]:
+                wait(task, one, piece[0], piece[1], piece[2])
+    sort_rows(pieces.keys, pieces.rows, 0, state[fields.COUNT])
+
+
+@inline
+def wait(task: Task, row: int, sequence: int, first: int, last: int) -> None:
+    """Add a row to those of the pieces of a stage."""
+    count, piece = task.state[fields.COUNT], task.pieces.waiting[row]
+    piece[fields.SEQUENCE], piece[fields.FIRST], piece[fields.LAST] = sequence, first, last
+    task.pieces.keys[count], task.pieces.rows[count] = first - last, row
+    task.state[fields.COUNT] += 1
+
+
+@inline
+def add_envelope(task: Task, sequence: int, first: int, last: int, is_sampled: bool) -> None:
+    """Add an envelope."""
+    envelope = task.pieces.found[task.state[fields.ENVELOPES_FOUND]]
+    envelope[:] = 0
+    envelope[fields.SEQUENCE], envelope[fields.FIRST], envelope[fields.LAST] = sequence, first, last
+    envelope[fields.IS_SAMPLED] = is_sampled
+    task.state[fields.ENVELOPES_FOUND] += 1
+
+
+@inline
+def order_envelopes(task: Task) -> None:
+    """Bring the envelopes into the order of the sequences; those of a region keep theirs."""
+    pieces, count = task.pieces, task.state[fields.ENVELOPES_FOUND]
+    for row in range(count):
+        piece = pieces.found[row]
+        place = (piece[fields.SEQUENCE] << _RESIDUE_BITS) + piece[fields.FIRST]
+        pieces.keys[row], pieces.rows[row] = (place << _ROW_BITS) + row, row
+    sort_rows(pieces.keys, pieces.rows, 0, count)
+    for row in range(count):
+        copy_row(pieces.found[pieces.rows[row]], pieces.envelopes[row])
+        pieces.numbers[row] = 0
+
+
+@inline
+def passes_forward(task: Task, one: int) -> bool:
+    """Return whether HMMER's Forward filter lets a sequence pass."""
+    scores, limits = task.parses.scores[one], task.limits
+    bits = np.float64(bits_of(scores[fields.FORWARD] - scores[fields.CORRECTED]))
+    tail = 0.0 if bits < limits[0] else -limits[1] * (bits - limits[0])
+    return not exp64(task.tables.logs.exponential, tail) > limits[2]
+
+
+@jit
+def compute_group(
+    quarters: tuple[int, ...], task: Task, own: Int64Array, memory: LentMemory
+) -> int:
+    """Compute some pieces of a stage side by side; return 0, or what `define_domains` returns."""
+    stage, parses = task.state[fields.STAGE], task.parses
+    several = stage != ALIGN
+    pieces = task.pieces.waiting
+    group = group_of(quarters, parses.codes, parses.sequences, pieces, own, several, memory)
+    if stage == PARSE:
+        return parse_group(quarters, task, group, own, memory)
+    if stage == SAMPLE:
+        return sample_group(quarters, task, group, own, memory)
+    return align_group(quarters, task, group, own, memory)
+
+
+@jit
+def parse_group(
+    quarters: tuple[int, ...], task: Task, group: Group, own: Int64Array, memory: LentMemory
+) -> int:
+    """Score whole sequences over all paths, and find their regions."""
+    odds, state, regions = task.odds, task.state, task.pieces.regions
+    rows, found = group.sizes[0], int(state[fields.REGIONS_FOUND])
+    forward = cells_of(odds, quarters, rows, False, False, memory)
+    backward = cells_of(odds, quarters, rows, False, False, memory)
+    occupancy = occupancy_of(rows, memory)
+    if needed(memory):
+        return needed(memory)
+    most = found + own.size * int(rows // 2 + 1)
+    if most > len(regions):
+        return -most
+    fill_forward(odds, group, forward, rows)
+    fill_backward(odds, group, forward, backward, rows)
+    logs = task.tables.logs
+    state[fields.REGIONS_FOUND] += keep_regions(
+        group, forward, backward, rows, task.parses, own, occupancy, logs, regions[found:]
+    )
+    return 0
+
+
+@jit
+def sample_group(
+    quarters: tuple[int, ...], task: Task, group: Group, own: Int64Array, memory: LentMemory
+) -> int:
+    """Divide regions by what sampled paths have in common."""
+    odds, state, tables = task.odds, task.state, task.tables
+    rows, segments = group.sizes[0], state[fields.SEGMENTS]
+    cells = cells_of(odds, quarters, rows, True, True, memory)
+    random = state[fields.RANDOM :]
+    samples = samples_of(odds, rows, segments, random, tables.meant, memory)
+    clusters = clusters_of(segments, max(rows, odds.nodes), memory)
+    if needed(memory):
+        return needed(memory)
+    fill_forward(odds, group, cells, rows)
+    found = state[fields.ENVELOPES_FOUND]
+    for quarter in range(own.size):
+        region = task.pieces.regions[own[quarter]]
+        sequence = task.parses.sequences[region[fields.SEQUENCE]]
+        if state[fields.SEED]:
+            random[0] = state[fields.SEED]
+        count = divide_region(
+            odds, group, cells, rows, quarter, samples, clusters, task.parses, region, tables.logs
         )
-        group = flattened(group)
-        fill_forward(odds, group, forward, rows)
-        fill_backward(odds, group, forward, backward, rows)
-        occupancy = Occupancy(*np.empty((3, rows + 1), dtype=np.float32))
-        regions = np.empty((MOST_QUARTERS * (rows // 2 + 1), fields.PIECE_FIELDS), dtype=np.int64)
-        own = pieces, occupancy, logarithms(), regions
-        count = keep_regions(group, forward, backward, rows, parses, *own)
-        return regions[:count].copy()
+        if count == FULL or state[fields.ENVELOPES_FOUND] + count > len(task.pieces.found):
+            most = int(state[fields.ENVELOPES_FOUND]) + count
+            state[fields.ENVELOPES_FOUND] = found
+            if count != FULL:
+                return -most
+            state[fields.SEGMENTS] *= 2
+            return int(memory.taken[0])
+        sequence[fields.IS_UNUSUAL] |= count < 0
+        for one in range(count):
+            first, last = clusters.found[one, 0], clusters.found[one, 1]
+            before = region[fields.FIRST] - 1
+            add_envelope(task, region[fields.SEQUENCE], before + first, before + last, True)
+    for quarter in range(own.size):
+        region = task.pieces.regions[own[quarter]]
+        task.parses.sequences[region[fields.SEQUENCE], fields.CLUSTERED] += 1
+    return 0
 
-    def _sample_group(self, odds: Odds, parses: Parses, pieces: Int64Array) -> Iterator[Int64Array]:
-        """Yield the envelopes of regions, divided by what sampled paths have in common."""
-        quarters, group, rows = self._group(parses, pieces, several=True)
-        cells = self._arena.cells(odds, quarters, rows, keeps=True, keeps_deletions=True)
-        group, cells = flattened(group), flattened(cells)
-        fill_forward(odds, group, cells, rows)
-        for quarter, piece in enumerate(pieces):
-            size = int(piece[fields.LAST] - piece[fields.FIRST] + 1)
-            sequence = parses.sequences[piece[fields.SEQUENCE]]
-            sequence[fields.CLUSTERED] += 1
-            segments, count = _SEGMENTS, FULL
-            while count == FULL:
-                seed = self._seed or secrets.randbits(32)
-                samples = samples_of(odds, size, segments, seed)
-                clusters = clusters_of(segments, max(size, odds.nodes))
-                own = samples, clusters, parses, piece, logarithms()
-                count = divide_region(odds, group, cells, rows, quarter, *own)
-                segments *= 2
-            sequence[fields.IS_UNUSUAL] |= count < 0
-            found = np.zeros((max(count, 0), fields.ENVELOPE_FIELDS), dtype=np.int64)
-            found[:, fields.SEQUENCE], found[:, fields.IS_SAMPLED] = piece[fields.SEQUENCE], 1
-            found[:, [fields.FIRST, fields.LAST]] = clusters.found[: len(found), :2] + (
-                piece[fields.FIRST] - 1
-            )
-            yield found
 
-    def _align_group(self, odds: Odds, parses: Parses, found: Envelopes, own: Int64Array) -> None:
-        """Score some of the envelopes found, and align the sequence in each."""
-        quarters, group, rows = self._group(parses, found.places[own], several=False)
-        arena = self._arena
-        group = flattened(group)
-        forward = flattened(arena.cells(odds, quarters, rows, keeps=True))
-        backward, cells = (
-            flattened(arena.cells(odds, quarters, rows, keeps=False)) for _ in range(2)
-        )
-        accuracies = arena.accuracies(odds, quarters, rows)
-        alignment = flattened(Alignment(group, forward, backward, cells, accuracies))
-        fill_forward(odds, group, forward, rows)
-        fill_backward(odds, group, forward, backward, rows)
-        fill_accuracies(odds, alignment, rows)
-        scales = np.empty(len(quarters), dtype=np.float32)
-        keep_envelopes(odds, alignment, rows, parses, found, own, scales, logarithms())
+@jit
+def align_group(
+    quarters: tuple[int, ...], task: Task, group: Group, own: Int64Array, memory: LentMemory
+) -> int:
+    """Score envelopes, and align the sequence in each."""
+    odds, tables, rows = task.odds, task.tables, group.sizes[0]
+    forward = cells_of(odds, quarters, rows, True, False, memory)
+    backward = cells_of(odds, quarters, rows, False, False, memory)
+    cells = cells_of(odds, quarters, rows, False, False, memory)
+    accuracies = accuracies_of(odds, quarters, rows, tables.meant, memory)
+    scales = take(memory, (len(quarters),), np.float32)
+    if needed(memory):
+        return needed(memory)
+    alignment = Alignment(group, forward, backward, cells, accuracies)
+    fill_forward(odds, group, forward, rows)
+    fill_backward(odds, group, forward, backward, rows)
+    fill_accuracies(odds, alignment, rows)
+    found = Envelopes(task.pieces.envelopes, task.pieces.numbers)
+    keep_envelopes(odds, alignment, rows, task.parses, found, own, scales, tables.logs)
+    return 0

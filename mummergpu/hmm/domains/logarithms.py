@@ -1,4 +1,4 @@
-"""Logarithms of the C library in compiled code, whose last bits HMMER's numbers have.
+"""Logarithms and exponentials of the C library in compiled code: HMMER's numbers have its bits.
 
 Numpy's own differ in some, and machine code that is kept between runs names no library.
 """
@@ -16,23 +16,25 @@ _LIBRARY: Final = "libm.so.6" if sys.platform == "linux" else None
 
 
 class Logarithms(NamedTuple):
-    """The addresses of C's functions for numbers of 32 and 64 bits, for `log32` and `log64`."""
+    """The addresses of C's functions, for `log32`, `log64` and `exp64`."""
 
     short: int
     long: int
+    exponential: int
 
 
 @cache
 def logarithms() -> Logarithms:
     """Return the addresses in this process."""
     library = ctypes.CDLL(_LIBRARY)
-    addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in (library.logf, library.log))
+    functions = library.logf, library.log, library.exp
+    addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in functions)
     return Logarithms(*(cast(int, one) for one in addresses))
 
 
 def _calling(bits: int) -> Any:
     def _log(typing_context: Any, address: Any, value: Any) -> Any:
-        """Return the natural logarithm of a number."""
+        """Call a function at an address with a number."""
         numbers = types.float32 if bits == 32 else types.float64
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -49,3 +51,4 @@ _log32 = _calling(32)
 _log64 = _calling(64)
 log32 = cast(Any, intrinsic(_log32))
 log64 = cast(Any, intrinsic(_log64))
+exp64 = cast(Any, intrinsic(_log64))

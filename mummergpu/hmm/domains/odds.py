@@ -13,7 +13,7 @@ import numpy as np
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import RESIDUES
 from mummergpu.hmm.tables import entry_probabilities, match_scores
-from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float32Array
 
 LANES: Final = 4
 """The nodes of a register in HMMER."""
@@ -107,17 +107,3 @@ def exponentials(logs: Float32Array) -> Float32Array:
     powers = ((turns.astype(np.int32) + 127) << 23).view(np.float32)
     odds: Float32Array = np.where(is_zero, np.float32(0), found * powers)
     return odds
-
-
-class Lengths(NamedTuple):
-    """The chances outside the profile that depend on a sequence's length, (n,) each."""
-
-    stay: Float32Array
-    move: Float32Array
-
-
-def lengths_of(residues: Int64Array, several: bool) -> Lengths:
-    """Return the chances for sequences of some lengths, with several hits a sequence or one."""
-    hits = np.float32(3 if several else 2)
-    move = hits / (residues.astype(np.float32) + hits)
-    return Lengths(np.float32(1) - move, move)

@@ -29,8 +29,7 @@ class Parses(NamedTuple):
 
     codes: ByteArray  # Of all sequences of the block
     sequences: Int64Array  # (n, 10), as `fields` tells
-    scores: Float32Array  # (n, 6)
-    regions: Int64Array  # (regions, PIECE_FIELDS)
+    scores: Float32Array  # (n, 7)
     # For each sequence: nothing, and of each residue the logarithm of its odds in its domain.
     corrections: Float32Array
 
@@ -46,16 +45,8 @@ class Parses(NamedTuple):
             block.codes,
             sequences,
             np.zeros((numbers.size, fields.SUM + 1), dtype=np.float32),
-            np.zeros((0, fields.PIECE_FIELDS), dtype=np.int64),
             np.zeros(ends[-1] if ends.size else 0, dtype=np.float32),
         )
-
-    def whole(self) -> Int64Array:
-        """Return the whole sequences as pieces."""
-        pieces = np.ones((len(self.sequences), fields.PIECE_FIELDS), dtype=np.int64)
-        pieces[:, fields.SEQUENCE] = np.arange(len(pieces))
-        pieces[:, fields.LAST] = self.sequences[:, fields.RESIDUES]
-        return pieces
 
 
 class Envelopes(NamedTuple):
@@ -94,7 +85,7 @@ def keep_regions(
     backward: Cells,
     rows: int,
     parses: Parses,
-    pieces: Int64Array,
+    own: Int64Array,
     occupancy: Occupancy,
     logs: Logarithms,
     regions: Int64Array,
@@ -104,8 +95,8 @@ def keep_regions(
     Return the number of regions, which are written as pieces.
     """
     count = 0
-    for quarter in range(len(pieces)):
-        one = pieces[quarter, fields.SEQUENCE]
+    for quarter in range(own.size):
+        one = own[quarter]
         sequence, scores = parses.sequences[one], parses.scores[one]
         score = score_of(group, forward, rows, quarter, logs)
         scores[fields.FORWARD] = score
@@ -116,13 +107,11 @@ def keep_regions(
             continue
         sequence[fields.IS_UNUSUAL] = 0
         scores[fields.EXPECTED] = occupancy.begins[sequence[fields.RESIDUES]]
-        own = regions[count:]
-        sequence[fields.REGIONS] = find_regions(
-            occupancy, sequence[fields.RESIDUES], own[:, fields.FIRST :]
-        )
-        for region in range(sequence[fields.REGIONS]):
-            own[region, fields.SEQUENCE] = one
-        count += sequence[fields.REGIONS]
+        found = find_regions(occupancy, sequence[fields.RESIDUES], regions[count:])
+        for region in range(count, count + found):
+            regions[region, fields.SEQUENCE] = one
+        sequence[fields.REGIONS] = found
+        count += found
     return count
 
 

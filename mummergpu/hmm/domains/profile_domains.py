@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import numpy as np
 
 from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.definition import DomainFinder
-from mummergpu.hmm.domains.hits import FoundDomains, exponential_tails
+from mummergpu.hmm.domains.hits import FoundDomains
 from mummergpu.hmm.domains.logarithms import logarithms
 from mummergpu.hmm.domains.odds import Odds, odds_of
+from mummergpu.hmm.domains.parses import Parses
 from mummergpu.hmm.domains.scores import score_backgrounds
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, ProteinBlock
-from mummergpu.hmm.tables import BACKGROUND, LN2
+from mummergpu.hmm.tables import BACKGROUND
 from mummergpu.runtime.arrays import BoolArray, Float32Array, Int64Array
+from mummergpu.runtime.jit import flattened
 
 LONGEST: Final = 100_000
 """HMMER compares no longer sequences."""
@@ -32,7 +33,10 @@ class ProfileDomains:
         self._finder = finder
         self._is_corrected = profile_filter.thresholds.bias_filter
         self._composition = profile_filter.profile.composition
-        self.odds = odds or odds_of(profile_filter.profile)
+        statistics = profile_filter.profile.statistics
+        limits = statistics.forward_tau, statistics.forward_lambda, profile_filter.thresholds.F3
+        self._limits = np.array(limits)
+        self.odds = odds or flattened(odds_of(profile_filter.profile))
 
     def backgrounds(self, block: ProteinBlock, sequences: Int64Array) -> Float32Array:
         """Return the scores of sequences without the profile: plain, and corrected for it."""
@@ -72,23 +76,13 @@ class ProfileDomains:
             passes, unknown = self._decide(block, sequences[own], backgrounds)
             others[own[unknown]] = True
             own, backgrounds = own[passes & ~unknown], backgrounds[passes & ~unknown]
-        parses = self._finder.parse(self.odds, block, sequences[own])
-        parses.scores[:, fields.NULL] = backgrounds[:, 0]
-        goes_on = self._pass_forward(parses.scores[:, fields.FORWARD], backgrounds[:, 1])
-        regions = parses.regions[goes_on[parses.regions[:, fields.SEQUENCE]]]
-        parses = parses._replace(regions=regions)
-        envelopes = self._finder.define(self.odds, parses)
-        self._finder.score(parses, envelopes)
+        parses = Parses.of(block, sequences[own])
+        parses.scores[:, [fields.NULL, fields.CORRECTED]] = backgrounds
+        envelopes = self._finder.find(self.odds, parses, self._limits)
         is_unusual = parses.sequences[:, fields.IS_UNUSUAL] != 0
         others[own[is_unusual]] = True
         kept = np.flatnonzero(~is_unusual & (parses.sequences[:, fields.DOMAINS] > 0))
         return FoundDomains(sequences[own[kept]], kept, parses, envelopes), others
-
-    def _pass_forward(self, scores: Float32Array, backgrounds: Float32Array) -> BoolArray:
-        limit, statistics = self._filter.thresholds.F3, self._filter.profile.statistics
-        bits = ((scores - backgrounds).astype(np.float64) / LN2).astype(np.float32)
-        chances = exponential_tails(bits.astype(np.float64), statistics).tolist()
-        return np.array([not math.exp(one) > limit for one in chances], dtype=np.bool_)
 
     def _decide(
         self, block: ProteinBlock, sequences: Int64Array, backgrounds: Float32Array

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.forward import AGAIN, BEGIN, END, ENTER, LEAVE, SCALE, Cells, Group
 from mummergpu.runtime.arrays import Float32Array, Int64Array
 from mummergpu.runtime.jit import inline
@@ -54,10 +55,7 @@ def fill_occupancy(
 
 @inline
 def find_regions(found: Occupancy, residues: int, regions: Int64Array) -> int:
-    """Find the regions of a sequence; return their number.
-
-    Of each, the first and the last residue, from 1 on, and whether it may have several domains.
-    """
+    """Find the regions of a sequence, as pieces; return their number."""
     begins, ends, matched = found.begins, found.ends, found.matched
     first, is_triggered, count = -1, False, 0
     for place in range(1, residues + 1):
@@ -73,7 +71,7 @@ def find_regions(found: Occupancy, residues: int, regions: Int64Array) -> int:
                 begun = begins[place] - begins[one - 1]
                 expected = ended if ended < begun else begun
                 most = expected if expected > most else most
-            regions[count, 0], regions[count, 1] = first, place
-            regions[count, 2] = most >= _SEVERAL
+            regions[count, fields.FIRST], regions[count, fields.LAST] = first, place
+            regions[count, fields.IS_SEVERAL] = most >= _SEVERAL
             first, is_triggered, count = -1, False, count + 1
     return count

@@ -58,11 +58,11 @@ from mummergpu.matching.row_order import (
     LEFT_BITS,
     START_BITS,
     decode_rows,
-    sort_rows,
     sort_rows_of_queries,
 )
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
+from mummergpu.runtime.row_sort import sort_rows
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.extension import extend_right

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from mummergpu.index.tree.layout import NO_NODE
 from mummergpu.matching.backends.interface import QueryCodes
-from mummergpu.matching.row_order import sort_rows
 from mummergpu.matching.tree.cpu_access import (
     TreeArrays,
     child_of,
@@ -31,6 +30,7 @@ from mummergpu.matching.tree.cpu_access import (
 from mummergpu.matching.tree.cpu_match import Candidates
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit
+from mummergpu.runtime.row_sort import sort_rows
 from mummergpu.sequence.codes import BREAK, CodeArray
 from mummergpu.sequence.extension import extend_match
 from mummergpu.sequence.mems import MemRows

@@ -168,6 +168,12 @@ class Callee(CPUDispatcher):
         with _nothing_executable(self.targetctx):
             return super().compile(sig)
 
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Translate no inlined function again for each number that callers write: LLVM sees it."""
+        if self.targetoptions["forceinline"]:
+            args = tuple(map(numba.types.unliteral, args))
+        return super().get_call_template(args, kws)
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Refuse."""
         raise RuntimeError("a callee has no code of its own")

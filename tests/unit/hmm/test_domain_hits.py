@@ -7,6 +7,7 @@ import pytest
 from helpers.hmmer_library import hmmer_of, some_profiles
 from helpers.profiles import block_of, repeats, sequences_like
 
+from mummergpu.hmm.domains import definition
 from mummergpu.hmm.domains.definition import DomainFinder
 from mummergpu.hmm.domains.hits import HitWriter, Limits, Target
 from mummergpu.hmm.domains.profile_domains import LONGEST, ProfileDomains
@@ -117,6 +118,31 @@ def test_hits_of_long_profiles_and_in_long_sequences():
         noise[number * 12_000 :][: copy.size] = copy
     sequences = [noise, noise[: LONGEST - 1], noise[:1]]
     assert compared_hits(FinishingOptions(), short, sequences) == (2, 0)
+
+
+def test_memory_that_is_too_small_at_first(monkeypatch):
+    profile = some_profiles((64,))[-1]
+    sequences = repeats(profile, 30)
+    block, every = block_of(sequences), np.arange(len(sequences))
+
+    def found():
+        filters = ProfileFilter(profile, FilterThresholds())
+        found, _ = ProfileDomains(filters, DomainFinder(42, True)).found(block, every)
+        return found.parses.scores.tobytes(), found.envelopes.places.tolist()
+
+    usual, grown = found(), []
+    of_rows = definition.Pieces.of_rows
+
+    def few(count):
+        grown.append(count)
+        return of_rows(count if len(grown) > 1 else len(sequences))
+
+    monkeypatch.setattr(definition.Pieces, "of_rows", few)
+    monkeypatch.setattr(definition, "_SEGMENTS", 8)
+    monkeypatch.setattr(definition, "_LEAST_BYTES", 1 << 13)
+    assert found() == usual
+    assert len(grown) > 1
+    assert len(usual[1]) > len(sequences)
 
 
 def test_the_background_of_sequences(tmp_path):

@@ -2,25 +2,27 @@
 
 import numpy as np
 import pytest
+from helpers.domain_memory import (
+    accuracies_for,
+    cells_for,
+    clusters_for,
+    group_for,
+    occupancy_for,
+    samples_for,
+)
 from helpers.hmmer_domains import MATCH, SCALE, B, C, E, J, N, domains_of
 from helpers.hmmer_library import some_profiles
-from helpers.profiles import block_of, repeats, sequences_like
+from helpers.profiles import repeats, sequences_like
 
 from mummergpu.hmm.domains.accuracy import Alignment, fill_accuracies, trace_alignment
 from mummergpu.hmm.domains.backward import fill_backward
 from mummergpu.hmm.domains.clustering import find_clusters, find_domains
 from mummergpu.hmm.domains.forward import END, fill_forward
-from mummergpu.hmm.domains.groups import (
-    Arena,
-    clusters_of,
-    group_of,
-    samples_of,
-)
 from mummergpu.hmm.domains.null2 import expected_odds
 from mummergpu.hmm.domains.odds import LANES as NODES
 from mummergpu.hmm.domains.odds import odds_of
-from mummergpu.hmm.domains.regions import Occupancy, fill_occupancy
-from mummergpu.hmm.domains.sampling import SAMPLES, sample_paths
+from mummergpu.hmm.domains.regions import fill_occupancy
+from mummergpu.hmm.domains.sampling import SAMPLES, sample_paths, seeded
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.jit import jit
 
@@ -56,13 +58,6 @@ def pieces(profile, quarters, count=16):
     return [found[n : n + len(quarters)] for n in range(0, len(found), len(quarters))]
 
 
-def group_for(quarters, sequences, several=True, lengths=None):
-    block = block_of(sequences)
-    sizes = np.diff(block.offsets)
-    lengths = sizes if lengths is None else lengths
-    return group_of(quarters, block.codes, block.offsets[:-1], sizes, lengths, several)
-
-
 def rows_of(cells, odds, rows, size, quarter):
     """The emitting cells (rows, registers, 2, 4) and deletions of one sequence."""
     begin = rows - size
@@ -84,7 +79,7 @@ def test_forward(tmp_path, several, quarters):
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
             full = rows * profile.nodes < 1e5
-            cells = Arena().cells(odds, quarters, rows, full, full)
+            cells = cells_for(odds, quarters, rows, full, full)
             with flushed_floats():
                 fill_forward(odds, group_for(quarters, sequences, several), cells, rows)
             for quarter, codes in enumerate(sequences):
@@ -110,8 +105,8 @@ def test_backward(tmp_path, several, quarters):
             rows = max(one.size for one in sequences)
             full = rows * profile.nodes < 1e5
             group = group_for(quarters, sequences, several)
-            forward = Arena().cells(odds, quarters, rows, full)
-            cells = Arena().cells(odds, quarters, rows, False)
+            forward = cells_for(odds, quarters, rows, full)
+            cells = cells_for(odds, quarters, rows, False)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, cells, rows)
@@ -148,9 +143,9 @@ def test_alignments(tmp_path, quarters):
             if rows * profile.nodes > 1e5:
                 continue
             group = group_for(quarters, sequences, several=False)
-            forward = Arena().cells(odds, quarters, rows, keeps=True)
-            backward, cells = (Arena().cells(odds, quarters, rows, keeps=False) for _ in range(2))
-            found = Arena().accuracies(odds, quarters, rows)
+            forward = cells_for(odds, quarters, rows, keeps=True)
+            backward, cells = (cells_for(odds, quarters, rows, keeps=False) for _ in range(2))
+            found = accuracies_for(odds, quarters, rows)
             alignment = Alignment(group, forward, backward, cells, found)
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
@@ -180,7 +175,7 @@ def test_occupancy(tmp_path, quarters):
         for sequences in pieces(profile, quarters):
             rows = max(one.size for one in sequences)
             group = group_for(quarters, sequences)
-            forward, backward = (Arena().cells(odds, quarters, rows, keeps=False) for _ in range(2))
+            forward, backward = (cells_for(odds, quarters, rows, keeps=False) for _ in range(2))
             with flushed_floats():
                 fill_forward(odds, group, forward, rows)
                 fill_backward(odds, group, forward, backward, rows)
@@ -190,7 +185,7 @@ def test_occupancy(tmp_path, quarters):
                 if hmmer.failed:
                     continue
                 hmmer.backward(codes, parser=True)
-                found = Occupancy(*np.empty((3, codes.size + 1), dtype=np.float32))
+                found = occupancy_for(codes.size)
                 with flushed_floats():
                     occupancy_of(group, forward, backward, rows, quarter, found)
                 for ours, theirs in zip(found, hmmer.occupancy(codes.size), strict=True):
@@ -205,7 +200,7 @@ def test_sampled_paths_and_their_domains(tmp_path, quarters):
         sequences = repeats(profile, len(quarters))
         rows = max(one.size for one in sequences)
         group = group_for(quarters, sequences)
-        forward = Arena().cells(odds, quarters, rows, True, True)
+        forward = cells_for(odds, quarters, rows, True, True)
         with flushed_floats():
             fill_forward(odds, group, forward, rows)
         for quarter, codes in enumerate(sequences):
@@ -214,13 +209,13 @@ def test_sampled_paths_and_their_domains(tmp_path, quarters):
             if hmmer.failed:
                 continue
             seed = int(codes.size)
-            samples = samples_of(odds, codes.size, 100_000, seed)
+            samples = samples_for(odds, codes.size, 100_000, seeded(seed))
             with flushed_floats():
                 count = sample_paths(odds, group, forward, rows, quarter, samples)
             segments, totals = hmmer.sampled(codes, seed, SAMPLES)
             assert samples.segments[:count].tolist() == segments
             assert_same(samples.totals[1:], totals[1:])
-            memory = clusters_of(count, max(codes.size, profile.nodes))
+            memory = clusters_for(count, max(codes.size, profile.nodes))
             clusters = find_clusters(samples.segments, count, memory)
             theirs = hmmer.clustered(segments)
             own = memory.found[:clusters]
