@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -266,20 +267,12 @@ class ProfileFilter:
         longest = int(np.diff(block.offsets).max(initial=0))
         lengths = lengths_up_to(longest)
         sequences, exit_scores = self._pass_msv(block, longest, lengths)
-        sizes = np.diff(block.offsets)[sequences]
-        found = []
-        for sign in (-1, 1):
-            margin = np.full(sequences.size, sign * _ROUNDING)
-            own = Background(background[sequences], margin)
-            kept, compared = compare_bytes(exit_scores, lengths.move[sizes], own, self.scores)
-            words = self.viterbi_words(block, sequences[compared], lengths)
-            moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
-            own = Background(own.nats[compared], own.margin[compared])
-            kept[compared] = compare_words(words, moves, own, self.scores.viterbi)
-            passes[:] = False
-            passes[sequences[kept]] = True
-            found.append(passes.copy())
-        return found[0], found[0] != found[1]
+        own = Background(background[sequences], np.full(sequences.size, _ROUNDING))
+        found = self._reached(block, sequences, exit_scores, own, lengths, None, True)
+        passes[:] = False
+        passes[sequences] = found.filters >= VITERBI
+        unknown[sequences] = found.filters == UNKNOWN
+        return passes, unknown
 
     def _pass_viterbi(
         self,
@@ -295,10 +288,25 @@ class ProfileFilter:
         background = plain_background(lengths, sizes)
         if self.thresholds.bias_filter and self.bias is not None:
             background = Background(*self.bias.scores(block, sequences))
+        return self._reached(block, sequences, exit_scores, background, lengths, stats, counts)
+
+    def _reached(
+        self,
+        block: ProteinBlock,
+        sequences: Int64Array,
+        exit_scores: Int64Array,
+        background: Background,
+        lengths: tables.LengthTables,
+        stats: Stats | None,
+        counts: bool,
+    ) -> Reached:
+        """Return `filtered` of the sequences that pass MSV, given their background."""
+        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
         passes, compared = compare_bytes(exit_scores, lengths.move[sizes], background, self.scores)
-        with stats.stage("profile_viterbi"):
+        with nullcontext() if stats is None else stats.stage("profile_viterbi"):
             words = self.viterbi_words(block, sequences[compared], lengths)
-        stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
+        if stats is not None:
+            stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
         moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
         own = Background(background.nats[compared], background.margin[compared])
         passes[compared] = compare_words(words, moves, own, self.scores.viterbi)

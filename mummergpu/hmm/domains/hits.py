@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -92,20 +93,24 @@ class HitWriter:
         """Return whether a target with a score may be reported among so many."""
         if self._limits.T is not None:
             return score >= self._limits.T
-        chance = float(exponential_tails(np.array([score]), self._statistics)[0])
-        return math.exp(chance) * targets <= self._options.E
+        above = max(score - self._statistics.forward_tau, 0.0)
+        return math.exp(-self._statistics.forward_lambda * above) * targets <= self._options.E
 
     def records(self, found: FoundDomains, targets: Iterable[Target]) -> Iterator[bytes]:
         """Yield the record of each sequence; `targets` are their words."""
-        heads, domains = self._heads(found), self._domains(found)
-        ends = np.cumsum(heads["counts"][:, -1]).tolist()
-        for head, begin, end, target in zip(heads, [0, *ends], ends, targets, strict=False):
-            present = [*filter(None, target[1:])]
-            texts = b"".join(one + b"\0" for one in (target.name, *present))
-            head["size"] += len(texts)
-            head["texts"] = _HAS_ACCESSION * bool(target.accession)
-            head["texts"] |= _HAS_DESCRIPTION * bool(target.description)
-            yield head.tobytes() + texts + domains[begin:end].tobytes()
+        words = [*islice(targets, found.own.size)]
+        texts = [b"\0".join([one.name, *filter(None, one[1:]), b""]) for one in words]
+        heads = self._heads(found)
+        heads["size"] += np.array([*map(len, texts)], dtype=np.uint32)
+        heads["texts"] = [
+            _HAS_ACCESSION * bool(one.accession) + _HAS_DESCRIPTION * bool(one.description)
+            for one in words
+        ]
+        ends = np.cumsum(heads["counts"][:, -1] * _DOMAIN.itemsize).tolist()
+        own, domains = heads.tobytes(), self._domains(found).tobytes()
+        for number, (text, begin, end) in enumerate(zip(texts, [0, *ends], ends, strict=False)):
+            at = number * _HIT.itemsize
+            yield own[at : at + _HIT.itemsize] + text + domains[begin:end]
 
     def _heads(self, found: FoundDomains) -> Any:
         sequences, scores = found.parses.sequences[found.own], found.parses.scores[found.own]

@@ -68,7 +68,7 @@ class ProfileDomains:
         others = np.zeros(sequences.size, dtype=np.bool_)
         if self._is_corrected and self._composition is None:
             others[:] = True
-        sizes = np.diff(block.offsets)[sequences]
+        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
         others |= (sizes == 0) | (sizes > LONGEST)
         own = np.flatnonzero(~others)
         backgrounds = self.backgrounds(block, sequences[own])

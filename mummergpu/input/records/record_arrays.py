@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ NO_FLAGS: Final[UInt16Array] = np.empty(0, dtype=np.uint16)
 UNLIMITED: Final = np.iinfo(np.int64).max
 
 _BLANKS: Final = b" \t"
-_WHITE_SPACE: Final = (*b" \t\n\v\f\r",)
+_FIRST_WORD: Final = re.compile(rb"[^ \t\n\v\f\r]*")
 _END_OF_DESCRIPTION: Final = b"\x01"
 
 
@@ -171,8 +172,9 @@ class Records(NamedTuple):
 
 
 def _first_word(header: bytes) -> bytes:
-    end = next((at for at, byte in enumerate(header) if byte in _WHITE_SPACE), len(header))
-    return header[:end]
+    found = _FIRST_WORD.match(header)
+    assert found is not None
+    return found[0]
 
 
 def _as_text(name: bytes) -> str:
