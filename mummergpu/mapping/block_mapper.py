@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -33,7 +34,6 @@ from mummergpu.mapping.candidates.candidates import (
     Target,
     credits_of_qualities,
     likelihoods_of_scores,
-    no_candidates,
     quality_thresholds,
 )
 from mummergpu.mapping.candidates.key_sort import new_sort_room
@@ -62,6 +62,7 @@ from mummergpu.mapping.placing.secondary import (
 from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
+from mummergpu.runtime.jit import flattened
 from mummergpu.sequence.codes import padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.viterbi.tiles.band import Scratch, new_scratch
@@ -73,13 +74,30 @@ _Find = Callable[[Scoring, Pairing], Candidates]
 class _Placed(NamedTuple):
     """The choice for each read of a block, and the candidates that it is made of.
 
-    The candidates are valid until the same mapper and thread choose for another block.
+    The candidates are valid until the same mapper and thread choose for another block. The first
+    three are `flattened`.
     """
 
     scoring: Scoring
     pairing: Pairing
+    table: Candidates
     candidates: Candidates
     choices: Choices
+
+
+class _Room(threading.local):
+    """The memory in which each thread places reads of up to `longest` bases; both `flattened`."""
+
+    longest = 0
+    placing: PlacingRoom
+    scratch: Scratch
+
+    def grow(self, longest: int, max_gap: int) -> None:
+        """Make the memory suffice for reads of up to `longest` bases."""
+        if longest > self.longest:
+            scratch = new_scratch(longest, max_gap)
+            self.placing = flattened(PlacingRoom(scratch, new_tops(), new_marks(longest)))
+            self.scratch, self.longest = flattened(scratch), longest
 
 
 class BlockMapper:
@@ -107,6 +125,7 @@ class BlockMapper:
         self._credits = credits_of_qualities(options.costs)
         self._odds = Odds(likelihoods_of_scores(), quality_thresholds())
         self._finder = CandidateFinder(options, is_chosen)
+        self._room = _Room()
 
     @property
     def is_linear(self) -> bool:
@@ -125,8 +144,8 @@ class BlockMapper:
         seeds = without_frequent_pairs(self._finder.seeds_of(mems, block, self._target.codes))
         placed = self._place(block, self._search(seeds), self.pair_sizes(None))
         measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
-        table, circles = placed.candidates, self._target.circles
-        count = measure_templates(block.offsets, placed.choices, table, circles, measured)
+        circles = self._target.circles
+        count = measure_templates(block.offsets, placed.choices, placed.table, circles, measured)
         return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
@@ -171,7 +190,7 @@ class BlockMapper:
     def _both(self, block: ReadBlock, placed: _Placed) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments that are chosen, and the reads that may have better ones."""
         # The search for other places scores candidates again, which choices must not depend on.
-        doubtful = self._doubtful(placed)
+        doubtful = self._doubtful(block, placed)
         return self._columns(block, placed), doubtful
 
     def map_again(
@@ -184,15 +203,14 @@ class BlockMapper:
         """
         return self._columns(part, self._place(part, self._search(mems, earlier), sizes))
 
-    def _doubtful(self, placed: _Placed) -> DoubtfulReads:
+    def _doubtful(self, block: ReadBlock, placed: _Placed) -> DoubtfulReads:
         """Return the reads that may have a better place, with their mates."""
-        offsets = placed.scoring.reads.offsets
-        reads = np.empty(offsets.size - 1, dtype=np.int64)
+        reads = np.empty(block.query_count, dtype=np.int64)
         count = list_badly_placed(
-            offsets,
+            block.offsets,
             placed.choices,
-            placed.candidates,
-            placed.pairing.mates,
+            placed.table,
+            block.reads_of_template,
             self._options.seed_length,
             self._costs,
             reads,
@@ -203,39 +221,39 @@ class BlockMapper:
         """Return the function that finds candidates from seeds."""
 
         def find(scoring: Scoring, pairing: Pairing) -> Candidates:
-            known = no_candidates(scoring.reads.offsets.size - 1) if earlier is None else earlier
-            return self._finder.find(scoring, pairing, mems, known)
+            return self._finder.find(scoring, pairing, mems, earlier)
 
         return find
 
     def _place(self, block: ReadBlock, find: _Find, sizes: PairSizes) -> _Placed:
-        options = self._options
         reverse_codes = padded_reverse_complements(block.padded_codes, block.offsets)
-        scoring = Scoring(
-            Reads(block.offsets, block.padded_codes, reverse_codes),
-            self._target,
-            self._costs,
-            Qualities(block.base_qualities, self._credits),
+        scoring = flattened(
+            Scoring(
+                Reads(block.offsets, block.padded_codes, reverse_codes),
+                self._target,
+                self._costs,
+                Qualities(block.base_qualities, self._credits),
+            )
         )
         pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
         pairing = pairing._replace(circles=self._target.circles)
         candidates = find(scoring, pairing)
-        choices = new_choices(block.query_count)
+        placed = _Placed(
+            *(scoring, flattened(pairing), flattened(candidates), candidates),
+            new_choices(block.query_count),
+        )
+        self._room.grow(max(1, block.longest), self._costs.max_gap)
         map_templates(
             scoring,
             Names(block.names, block.name_offsets),
-            options.limits,
-            pairing,
+            self._options.limits,
+            placed.pairing,
             self._odds,
-            PlacingRoom(self._scratch(block), new_tops(), new_marks(block.longest)),
-            candidates,
-            choices,
+            self._room.placing,
+            placed.table,
+            placed.choices,
         )
-        return _Placed(scoring, pairing, candidates, choices)
-
-    def _scratch(self, block: ReadBlock) -> Scratch:
-        longest = max(1, block.longest)
-        return new_scratch(longest, self._options.costs.max_gap)
+        return placed
 
     def _secondary(self, block: ReadBlock, placed: _Placed, extra: Extra) -> Secondary:
         """Return the candidates that become secondary alignments, if these are wanted."""
@@ -251,9 +269,9 @@ class BlockMapper:
             placed.scoring,
             options.min_score,
             options.max_secondary,
-            self._scratch(block),
+            self._room.scratch,
             new_sort_room(most),
-            table,
+            placed.table,
             placed.choices.candidates,
             extra.candidates,
             found,
@@ -265,38 +283,39 @@ class BlockMapper:
         reads = block.query_count
         extra = Extra(np.empty(reads, dtype=np.int64), np.empty(reads, dtype=np.uint8))
         split_reads(
-            *(block.offsets, placed.candidates, placed.choices, self._costs),
+            *(block.offsets, placed.table, placed.choices, self._costs),
             *(self._options.min_score, self._odds, extra),
         )
         secondary = self._secondary(block, placed, extra)
-        placements = Placements(placed.choices, extra, secondary)
+        placements = flattened(Placements(placed.choices, extra, secondary))
         count = reads + int(np.count_nonzero(extra.candidates >= 0)) + secondary.candidates.size
-        rows = PlacedRows(
-            np.empty(count, dtype=np.int64),
-            np.empty(count, dtype=np.int64),
-            np.empty(reads, dtype=np.int64),
+        read_of_row = np.empty(count, dtype=np.int64)
+        rows = flattened(
+            PlacedRows(
+                read_of_row, np.empty(count, dtype=np.int64), np.empty(reads, dtype=np.int64)
+            )
         )
-        paths = new_paths(count, list_rows(block.offsets, placements, placed.candidates, rows))
+        paths = new_paths(count, list_rows(block.offsets, placements, placed.table, rows))
         trace_paths(
             rows,
             placed.scoring,
-            self._scratch(block),
-            placed.candidates,
+            self._room.scratch,
+            placed.table,
             np.empty(2 * max(1, block.longest) + 5, dtype=np.uint32),
             paths,
         )
         columns = new_columns(count, 0)._replace(
-            reads=rows.reads,
+            reads=read_of_row,
             cigar_offsets=paths.cigar_offsets,
             cigars=paths.cigars[: paths.cigar_offsets[-1]],
             edit_distances=paths.edit_distances,
         )
         fill_sam_records(
-            placed.scoring, placed.pairing, placements, placed.candidates, rows, paths, columns
+            placed.scoring, placed.pairing, placements, placed.table, rows, paths, columns
         )
         reference = self._reference
         if self._unrolled is not None:
-            told = placed.scoring, placed.candidates, rows, self._unrolled.originals
+            told = placed.scoring, placed.table, rows, self._unrolled.originals
             columns, reference = cut_at_origins(*told, columns), self._unrolled.original
         discount_equal_letters(block, columns, reference)
         return without_missing(block, columns)

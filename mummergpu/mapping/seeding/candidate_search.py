@@ -21,6 +21,7 @@ from mummergpu.mapping.candidates.candidates import (
     SeedFreeFlank,
     Target,
     circle_of,
+    no_candidates,
     prefetch_bases,
     read_length,
 )
@@ -100,6 +101,16 @@ def find_candidates(
         if prunes and (read + 1) % mates == 0:
             placing = Placing(scoring, pairing_of(pairing, read // mates), table)
             filled = prune_template(read + 1 - mates, placing, limits, room.tops)
+
+
+@jit
+def most_seeds(forward: Int64Array, reverse: Int64Array, earlier: Int64Array) -> int:
+    """Return the most seeds of a read, of the offsets of matches and counts of candidates."""
+    most = as_int64(0)
+    for read in range(earlier.size):
+        count = forward[read + 1] - forward[read] + reverse[read + 1] - reverse[read]
+        most = max(most, count + earlier[read])
+    return most
 
 
 @inline
@@ -287,7 +298,7 @@ class CandidateFinder:
         return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}
 
     def find(
-        self, scoring: Scoring, pairing: Pairing, mems: BlockMems, earlier: Candidates
+        self, scoring: Scoring, pairing: Pairing, mems: BlockMems, earlier: Candidates | None
     ) -> Candidates:
         """Return the candidates of a block that may matter.
 
@@ -296,9 +307,10 @@ class CandidateFinder:
         """
         options = self._options
         forward, reverse = mems[Strand.FORWARD], mems[Strand.REVERSE]
-        per_read = np.diff(forward.offsets) + np.diff(reverse.offsets) + earlier.counts
-        most = int(per_read.max(initial=1))
-        table = self._new_table(per_read.size, int(per_read.sum()), pairing.rescue_rows)
+        earlier = no_candidates(forward.query_count) if earlier is None else earlier
+        most = most_seeds(forward.offsets, reverse.offsets, earlier.counts)
+        rows = forward.count + reverse.count + int(earlier.counts.sum())
+        table = self._new_table(forward.query_count, rows, pairing.rescue_rows)
         find_candidates(
             Seeds(forward, reverse, earlier),
             scoring,
@@ -306,7 +318,7 @@ class CandidateFinder:
             pairing,
             options.limits,
             options.prunes,
-            SearchRoom(new_sort_room(most), new_tops()),
+            SearchRoom(new_sort_room(max(1, most)), new_tops()),
             table,
         )
         return table

@@ -21,8 +21,16 @@ NOTHING: Final = "-"
 
 _OF_SCALARS: Final = {int: INTEGER, np.int64: INTEGER, bool: BOOLEAN, np.bool_: BOOLEAN}
 
-_OF_ARRAYS: Final[dict[tuple[np.dtype[Any], int], str]] = {}
-"""The text for arrays of a type and a number of dimensions, as far as they have been used."""
+_OF_ARRAYS: Final[dict[int, dict[np.dtype[Any], str]]] = {}
+"""The texts for arrays of a number of dimensions and a type, as far as they have been used."""
+
+_OF_CLASSES: Final[dict[type, str]] = {}
+"""The names of classes of named tuples, as far as they have been used."""
+
+_memory_of: Final = c_char.from_buffer
+_NO_ELEMENT: Final = np.zeros(8, dtype=np.int64)
+_NOWHERE: Final = addressof(_memory_of(_NO_ELEMENT))
+"""The address that arrays without elements are passed with: to find their own takes far longer."""
 
 _SCALARS: Final = {INTEGER: "int64", BOOLEAN: "boolean"}
 _NAMED: Final = re.compile(r"(mummergpu[\w.]*)\(")
@@ -57,48 +65,38 @@ def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
     for value in arguments:
         kind = type(value)
         if kind is np.ndarray:
-            dtype, shape, flags = value.dtype, value.shape, value.flags
-            if not (flags.writeable and flags.c_contiguous):
-                raise UnsuitedValueError
-            numbers += (0, 0, value.size, value.itemsize, _address_of(value), *shape)
+            shape, size = value.shape, value.size
+            dtype = value.dtype
+            try:
+                # Refuses arrays that are read-only or not contiguous.
+                address = addressof(_memory_of(value)) if size else _NOWHERE
+            except (ValueError, TypeError, BufferError) as error:
+                raise UnsuitedValueError from error
+            numbers += (0, 0, size, dtype.itemsize, address, *shape)
             numbers += value.strides
-            known = _OF_ARRAYS.get((dtype, len(shape)))
-            if known is None:
-                known = _OF_ARRAYS[dtype, len(shape)] = _text_of_array(dtype, len(shape))
-            text += known
-        elif kind is tuple:
-            text += f"({flatten(value, numbers)})"
+            try:
+                text += _OF_ARRAYS[len(shape)][dtype]
+            except KeyError:
+                text += _OF_ARRAYS.setdefault(len(shape), {}).setdefault(
+                    dtype, f"[{dtype.str},{len(shape)}]"
+                )
         elif (scalar := _OF_SCALARS.get(kind)) is not None:
             numbers.append(int(value))
             text += scalar
+        elif kind is tuple:
+            text += f"({flatten(value, numbers)})"
         elif kind is Flattened:
             numbers += value.numbers
             text += value.types
         elif issubclass(kind, tuple):
-            text += f"{_name_of(kind)}({flatten(value, numbers)})"
+            name = _OF_CLASSES.get(kind)
+            if name is None:
+                # Two of other names may have fields of the same types.
+                name = _OF_CLASSES[kind] = f"{kind.__module__}.{kind.__qualname__}"
+            text += f"{name}({flatten(value, numbers)})"
         else:
             raise UnsuitedValueError
     return text
-
-
-def _name_of(kind: type) -> str:
-    """Return the name of a class; two of other names may have fields of the same types."""
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _address_of(array: Any) -> int:
-    """Return where the elements of an array begin; the attributes for that take far longer."""
-    if array.size:
-        try:
-            return addressof(c_char.from_buffer(array))
-        except (ValueError, TypeError, BufferError) as error:
-            raise UnsuitedValueError from error
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _text_of_array(dtype: np.dtype[Any], dimensions: int) -> str:
-    return f"[{dtype.str},{dimensions}]"
 
 
 def text_of_result(kind: Any) -> str:
