@@ -130,8 +130,14 @@ def new_seed_room(most: int = 0) -> SeedRoom:
         np.empty((kept, most + 1), dtype=np.int64),
         np.zeros((COUNTED_SEEDS, COUNTED_NUMBERS), dtype=np.int64),
     )
-    room.counted_seeds[:, COUNTED_OFFSET] = -1
+    forget_queries(room)
     return room
+
+
+def forget_queries(room: SeedRoom) -> None:
+    """Forget the seeds of earlier queries, before room is used for others."""
+    room.kept_seeds[:] = 0
+    room.counted_seeds[:, COUNTED_OFFSET] = -1
 
 
 @inline

@@ -71,6 +71,7 @@ from mummergpu.sequence.strand import Strand
 
 if TYPE_CHECKING:
     from mummergpu.index.minimizer_index import MinimizerPage
+    from mummergpu.matching.kmer.seed_search import PageRoom
     from mummergpu.matching.kmer.unique import UniqueSearch
 
 assert MAX_SAMPLING_STEP <= 1 << LEFT_BITS
@@ -102,6 +103,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
         super().__init__(stats, SIZES)
         self._rows_per_base = 0.0
         self._unique: UniqueSearch | None = None
+        self._rooms: PageRoom | None = None
 
     @property
     def only_unique(self) -> bool:
@@ -124,7 +126,7 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
 
     def release_pages(self) -> None:
         """Release the pages and their memory."""
-        self._unique = None
+        self._unique = self._rooms = None
         super().release_pages()
 
     def find_unique(
@@ -149,10 +151,12 @@ class KmerCpuBackend(PagedCpuBackend[KmerPage], UniqueBackend[KmerPage]):
         with self.stats.stage("kmer_kernel"):
             if indexed.is_for_mapping:
                 # A run that maps no reads starts without this module.
-                from mummergpu.matching.kmer.seed_search import find_seed_matches
+                from mummergpu.matching.kmer.seed_search import PageRoom, find_seed_matches
 
                 length = self.minimum_length
-                found = find_seed_matches(indexed, queries, length, room, max_rows, counted)
+                # Two threads may make one each, and use one of the two or both.
+                rooms = self._rooms = self._rooms or PageRoom()
+                found = find_seed_matches(indexed, queries, length, room, max_rows, counted, rooms)
             else:
                 found = self._find_all(indexed, queries, room, max_rows)
         if found is not None:

@@ -13,8 +13,9 @@ chosen (`seed_choice`). A mapper sorts matches by diagonal, so they are written 
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from mummergpu.matching.kmer.lookup import (
     ROWS_FULL,
     ROWS_FULL_HERE,
     UNBOUNDED_MATCHES,
+    KmerLookup,
     ListedPlaces,
     PlacesToExtend,
     QuerySteps,
@@ -61,7 +63,7 @@ from mummergpu.matching.kmer.seed_choice import (
     write_matches,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, inline, jit, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, flattened, inline, jit, prefetch
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.extension import extend_right
 from mummergpu.sequence.mems import (
@@ -73,7 +75,13 @@ from mummergpu.sequence.mems import (
     new_rows,
 )
 from mummergpu.sequence.picked_kmers import picked_kmer
-from mummergpu.sequence.seed_rule import ANYWHERE, NEAR, new_seed_room
+from mummergpu.sequence.seed_rule import (
+    ANYWHERE,
+    NEAR,
+    SeedRoom,
+    forget_queries,
+    new_seed_room,
+)
 
 QUERY, NEXT_PLACE, FILLED = 0, 1, 2
 NEXT_OFFSET, CHOSEN, THINNED, CHECKED = 3, 4, 5, 6
@@ -88,6 +96,51 @@ LOOKED_UP, COMPARED = 0, 1
 """The columns of the cost of a query: k-mers looked up, and occurrences compared."""
 
 
+COUNTS_OF_COST: Final = 66
+"""The numbers in `seed_kernel`'s `totals`: all k-mers looked up, all occurrences compared, and from
+`HISTOGRAM` on the queries by the bits that the number of their compared occurrences has."""
+
+HISTOGRAM: Final = 2
+
+
+class SearchedPage(NamedTuple):
+    """A page as a thread searches it: its table, and memory (`SeedSearch`)."""
+
+    lookup: KmerLookup
+    steps: SeedSteps
+    room: SeedRoom
+    batch: Int64Array
+    state: Int64Array
+
+
+class PageRoom(threading.local):
+    """The last page that each thread has searched, with the memory for it."""
+
+    page: KmerPage | None = None
+    searched: SearchedPage
+    flattened: SearchedPage
+
+    def of(self, page: KmerPage, min_length: int) -> SearchedPage:
+        """Return a page with memory in which nothing was searched; `flattened` is the same."""
+        if self.page is page:
+            forget_queries(self.searched.room)
+            self.searched.state[:] = 0
+            return self.searched
+        lookup, steps = lookup_of(page), _steps_of(page, min_length)
+        is_bounded = steps.max_matches < UNBOUNDED_MATCHES
+        # A listed k-mer stands for at most `kmers_of_seed` places of a seed.
+        occurrences = lookup.positions.size * steps.kmers_of_seed
+        self.searched = SearchedPage(
+            lookup,
+            steps,
+            new_seed_room(min(steps.max_occurrences, occurrences) if is_bounded else 0),
+            np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64),
+            np.zeros(STATE_NUMBERS, dtype=np.int64),
+        )
+        self.flattened, self.page = flattened(self.searched), page
+        return self.searched
+
+
 def find_seed_matches(
     indexed: KmerPage,
     queries: QueryCodes,
@@ -95,52 +148,40 @@ def find_seed_matches(
     room: int,
     max_rows: int,
     counted: Counter[str],
+    rooms: PageRoom,
 ) -> MemColumns | None:
     """Return the matches of reads in one part of the reference, None if there are too many.
 
     Memory for `room` of them is taken first, and for up to `max_rows`.
     """
-    lookup = lookup_of(indexed)
-    counts = np.zeros(queries.offsets.size, dtype=np.int64)
-    costs = np.zeros((queries.offsets.size - 1, 2), dtype=np.int64)
-    chosen = np.full(queries.offsets.size - 1, ALL_SEEDS, dtype=np.uint8)
-    state = np.zeros(STATE_NUMBERS, dtype=np.int64)
-    steps = _steps_of(indexed, min_length)
-    is_bounded = steps.max_matches < UNBOUNDED_MATCHES
-    # A listed k-mer stands for at most `kmers_of_seed` places of a seed.
-    occurrences = lookup.positions.size * steps.kmers_of_seed
-    seed_room = new_seed_room(min(steps.max_occurrences, occurrences) if is_bounded else 0)
+    count = queries.offsets.size - 1
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    costs = np.zeros((count, 2), dtype=np.int64)
+    chosen = np.full(count, ALL_SEEDS, dtype=np.uint8)
+    totals = np.zeros(COUNTS_OF_COST, dtype=np.int64)
+    page = rooms.of(indexed, min_length)
+    state, steps = page.state, page.steps
     state[NEXT_PLACE] = state[NEXT_OFFSET] = steps.first_offset
-    batch = np.empty((BATCH, BATCH_NUMBERS), dtype=np.int64)
-    search = SeedSearch(lookup, queries, steps, seed_room, batch, state, costs)
+    found = flattened((queries, costs, offsets, chosen, totals))
     rows = new_rows(room)
-    while (ending := seed_kernel(search, counts[1:], chosen, rows)) != DONE:
+    while (ending := seed_kernel(rooms.flattened, found, rows)) != DONE:
         if ending == DAMAGED:
             raise damage_error(indexed.page, indexed.index_path)
         if room == max_rows:
             return None
         room = min(2 * room, max_rows)
         rows = longer_rows(rows, int(state[FILLED]), room)
-    if is_bounded:
+    if steps.max_matches < UNBOUNDED_MATCHES:
         counted["reads_with_chosen_seeds"] += int(state[CHOSEN])
         counted["reads_at_spread_places"] += int(state[THINNED])
-        counted["seeds_looked_up"] += int(costs[:, LOOKED_UP].sum())
-        counted.update(_comparison_counts(costs[:, COMPARED]))
+        counted["seeds_looked_up"] += int(totals[LOOKED_UP])
+        counted["occurrences_visited"] += int(totals[COMPARED])
+        for bits, reads in enumerate(totals[HISTOGRAM:].tolist()):
+            if reads:
+                counted[f"reads_visiting_{1 << bits >> 1}"] += reads
     filled = int(state[FILLED])
-    np.cumsum(counts, out=counts)
     rows = MemRows(*(column[:filled] for column in rows))
-    return MemColumns(counts, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
-
-
-def _comparison_counts(costs: Int64Array) -> Counter[str]:
-    """Return how many occurrences were compared, and a histogram by powers of two."""
-    # The exponent of a number is the bits that it has.
-    reads = np.bincount(np.frexp(costs)[1])
-    found = Counter(
-        {f"reads_visiting_{1 << bits >> 1}": int(reads[bits]) for bits in np.flatnonzero(reads)}
-    )
-    found["occurrences_visited"] = int(costs.sum())
-    return found
+    return MemColumns(offsets, *rows, chosen if state[CHOSEN] else NOTHING_LEFT_OUT)
 
 
 def _steps_of(page: KmerPage, min_length: int) -> SeedSteps:
@@ -158,14 +199,20 @@ def _steps_of(page: KmerPage, min_length: int) -> SeedSteps:
 
 
 @jit
-def seed_kernel(search: SeedSearch, counts: Int64Array, chosen: ByteArray, rows: MemRows) -> int:
+def seed_kernel(
+    page: SearchedPage,
+    found: tuple[QueryCodes, Int64Array, Int64Array, ByteArray, Int64Array],
+    rows: MemRows,
+) -> int:
     """Find the MEMs of queries with one table; return why the kernel stopped.
 
-    After `ROWS_FULL` the caller calls the kernel again with longer rows. The number of matches of
-    each query is added to its count, and its cost is noted if matches are bounded;
-    `chosen` is `MemColumns.seeds`.
+    After `ROWS_FULL` the caller calls the kernel again with longer rows. `found` has the queries;
+    their costs, `MemColumns.offsets` and `MemColumns.seeds`; and the totals of the costs
+    (`COUNTS_OF_COST`), which are written at the end.
     """
-    batch, state, costs, steps = search.batch, search.state, search.costs, search.steps
+    queries, costs, ends, chosen, totals = found
+    batch, state, steps, counts = page.batch, page.state, page.steps, ends[1:]
+    search = SeedSearch(page.lookup, queries, steps, page.room, batch, state, costs)
     # The k-mers of a query whose seeds have been chosen are passed over.
     done = as_int64(-1)
     offsets = search.queries.offsets
@@ -214,6 +261,14 @@ def seed_kernel(search: SeedSearch, counts: Int64Array, chosen: ByteArray, rows:
                 filled = row
                 done = one
     state[QUERY], state[NEXT_PLACE], state[FILLED] = query, at, filled
+    for query in range(counts.size):
+        ends[query + 1] += ends[query]
+        bits = 0
+        while costs[query, COMPARED] >> bits > 0:
+            bits += 1
+        totals[LOOKED_UP] += costs[query, LOOKED_UP]
+        totals[COMPARED] += costs[query, COMPARED]
+        totals[HISTOGRAM + bits] += 1
     return DONE
 
 
