@@ -44,6 +44,10 @@ LEAST_SHARE: Final = 64
 costs as much as all the matches that fit."""
 
 
+LAST_PARTS: Final = 4
+"""The last parts are at most this many times smaller than the others, so that all threads end
+together. Even smaller ones would cost more than that saves."""
+
 MOST_ROWS_IF_LIMITED: Final = 1 << 19
 """The most matches of a part if the memory of a run is limited: the allowance of a thread holds
 them and the results made from them."""
@@ -67,10 +71,20 @@ class BlockParts:
             kept = 0.0 if self._density is None else self._density * FORGETTING
             self._density = max(density, kept)
 
-    def parts(self, block: QueryBlock) -> Iterator[QueryBlock]:
-        """Yield the queries of a block in parts, in order; no query is cut."""
-        while block.base_count > self.max_bases() and block.can_be_cut:
-            first, block = block.split_at(self.max_bases())
+    def parts(
+        self, block: QueryBlock, fair: Callable[[], int] = lambda: UNBOUNDED
+    ) -> Iterator[QueryBlock]:
+        """Yield the queries of a block in parts, in order; no query is cut.
+
+        `fair` returns a thread's share of all bases that are left: few of these make parts smaller.
+        """
+
+        def most() -> int:
+            usual = self.max_bases()
+            return min(usual, max(fair(), usual // LAST_PARTS, 1))
+
+        while block.base_count > most() and block.can_be_cut:
+            first, block = block.split_at(most())
             yield first
         yield block
 
@@ -179,6 +193,7 @@ class BlockSearchLoop:
         self._sizes = replace(sizes, max_rows=min(sizes.max_rows, max_rows))
         self._cuts_blocks = cuts_blocks
         self._executor, self._window = context.executor, context.window
+        self._workers = context.threads + context.waiting_threads
         self._stats = context.stats
         self._progress = progress
 
@@ -236,11 +251,17 @@ class BlockSearchLoop:
         self, blocks: Iterator[QueryBlock], parts: BlockParts, group_count: int
     ) -> Iterator[QueryBlock]:
         """Yield blocks in parts; with one group, blocks that need all threads stay whole."""
+        drawn = 0
+
+        def fair() -> int:
+            expected = self._progress.expected_bases
+            return UNBOUNDED if expected is None else max(0, expected - drawn) // self._workers
+
         for block in blocks:
-            if group_count == 1 and self._search.needs_all_threads(block):
-                yield block
-            else:
-                yield from parts.parts(block)
+            whole = group_count == 1 and self._search.needs_all_threads(block)
+            for part in (block,) if whole else parts.parts(block, fair):
+                yield part
+                drawn += part.base_count
 
     def _tasks(
         self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], rows: Sequence[int]

@@ -73,6 +73,12 @@ class QueryProgress:
         """Record the bases read so far, and their share of the files, None if unknown."""
         self._read = bases, share
 
+    @property
+    def expected_bases(self) -> int | None:
+        """About how many bases there are in all, None if that is not known."""
+        bases, share = self._read
+        return int(bases / share) if bases and share else None
+
     def expect_groups(self, before: int, behind: int) -> None:
         """Record further groups, searched before and after those of the coming search."""
         self._groups_before, self._groups_behind = before, behind

@@ -24,7 +24,13 @@ from mummergpu.mapping.candidates.candidates import NUMBERS as NUMBERS_OF_CANDID
 from mummergpu.mapping.candidates.candidates import no_candidates
 from mummergpu.mapping.placing.second_pass import DoubtfulReads
 from mummergpu.matching.backends.interface import WorkSizes
-from mummergpu.pipeline.block_search_loop import LEAST_SHARE, SAFETY, SAFETY_OF_SMALL, BlockParts
+from mummergpu.pipeline.block_search_loop import (
+    LAST_PARTS,
+    LEAST_SHARE,
+    SAFETY,
+    SAFETY_OF_SMALL,
+    BlockParts,
+)
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.mapping_groups import MemoryGate, SpilledAlignments
 from mummergpu.pipeline.profile_job import NumberedProteins
@@ -194,6 +200,17 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow():
         parts.add(part.base_count, part.base_count)
     assert sizes[0] == SIZES.first_batch_bases
     assert set(sizes[1:-1]) == {int(SIZES.max_rows / SAFETY) // 10 * 10}
+
+
+def test_the_last_parts_are_a_fair_share_of_what_is_left():
+    block, parts = block_of_lengths([10] * 1000), BlockParts(SIZES)
+    usual, left, sizes = parts.max_bases(), block.base_count, []
+    for part in parts.parts(block, lambda: left // 3):
+        assert part.base_count - 10 <= max(min(usual, left // 3), usual // LAST_PARTS)
+        left -= part.base_count
+        sizes.append(part.base_count)
+    assert left == 0 and sizes[0] >= usual
+    assert sorted(sizes[1:], reverse=True) == sizes[1:] and usual // LAST_PARTS <= sizes[-2] < usual
 
 
 def test_no_matches_cut_nothing_and_many_cut_to_small_parts():
