@@ -59,7 +59,7 @@ from mummergpu.mapping.placing.secondary import (
     list_secondary,
     split_reads,
 )
-from mummergpu.mapping.seeding.candidate_search import CandidateFinder
+from mummergpu.mapping.seeding.candidate_search import CandidateFinder, FoundTable
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import flattened
@@ -67,7 +67,7 @@ from mummergpu.sequence.codes import padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.viterbi.tiles.band import Scratch, new_scratch
 
-_Find = Callable[[Scoring, Pairing], Candidates]
+_Find = Callable[[Scoring, Pairing], FoundTable]
 """Finds the candidates of a block."""
 
 
@@ -75,12 +75,13 @@ class _Placed(NamedTuple):
     """The choice for each read of a block, and the candidates that it is made of.
 
     The candidates are valid until the same mapper and thread choose for another block. The first
-    three are `flattened`.
+    four are `flattened`; the other two are `table` and `chosen` as they are.
     """
 
     scoring: Scoring
     pairing: Pairing
     table: Candidates
+    chosen: Choices
     candidates: Candidates
     choices: Choices
 
@@ -145,7 +146,7 @@ class BlockMapper:
         placed = self._place(block, self._search(seeds), self.pair_sizes(None))
         measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
         circles = self._target.circles
-        count = measure_templates(block.offsets, placed.choices, placed.table, circles, measured)
+        count = measure_templates(block.offsets, placed.chosen, placed.table, circles, measured)
         return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
@@ -208,7 +209,7 @@ class BlockMapper:
         reads = np.empty(block.query_count, dtype=np.int64)
         count = list_badly_placed(
             block.offsets,
-            placed.choices,
+            placed.chosen,
             placed.table,
             block.reads_of_template,
             self._options.seed_length,
@@ -220,7 +221,7 @@ class BlockMapper:
     def _search(self, mems: BlockMems, earlier: Candidates | None = None) -> _Find:
         """Return the function that finds candidates from seeds."""
 
-        def find(scoring: Scoring, pairing: Pairing) -> Candidates:
+        def find(scoring: Scoring, pairing: Pairing) -> FoundTable:
             return self._finder.find(scoring, pairing, mems, earlier)
 
         return find
@@ -237,10 +238,10 @@ class BlockMapper:
         )
         pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
         pairing = pairing._replace(circles=self._target.circles)
-        candidates = find(scoring, pairing)
+        candidates, table = find(scoring, pairing)
+        choices = new_choices(block.query_count)
         placed = _Placed(
-            *(scoring, flattened(pairing), flattened(candidates), candidates),
-            new_choices(block.query_count),
+            *(scoring, flattened(pairing), table, flattened(choices), candidates, choices)
         )
         self._room.grow(max(1, block.longest), self._costs.max_gap)
         map_templates(
@@ -251,7 +252,7 @@ class BlockMapper:
             self._odds,
             self._room.placing,
             placed.table,
-            placed.choices,
+            placed.chosen,
         )
         return placed
 
@@ -283,7 +284,7 @@ class BlockMapper:
         reads = block.query_count
         extra = Extra(np.empty(reads, dtype=np.int64), np.empty(reads, dtype=np.uint8))
         split_reads(
-            *(block.offsets, placed.table, placed.choices, self._costs),
+            *(block.offsets, placed.table, placed.chosen, self._costs),
             *(self._options.min_score, self._odds, extra),
         )
         secondary = self._secondary(block, placed, extra)

@@ -263,12 +263,11 @@ class FoundCandidates:
     def fill(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
         """Write the candidates to a table that has room for those of rescued mates.
 
-        `rescue_rows` rows are kept free after the candidates of each read.
+        `rescue_rows` rows are kept free after the candidates of each read; `seeds_kept` is left.
         """
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
-        table.seeds_kept[:] = self.seeds_kept
         fill_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from mummergpu.mapping.seeding.windows import (
     shortest_sure_match,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline, jit
+from mummergpu.runtime.jit import as_int64, flattened, inline, jit
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
@@ -48,7 +49,8 @@ MATCHES_AHEAD: Final = 32
 """How many matches ahead the reference next to a match is fetched."""
 
 MOST_USED_AGAIN: Final = 1 << 18
-"""The most candidates of the memory that a thread keeps, some 20 MiB; satellites have more."""
+"""The most candidates of the memory that a thread keeps, some 20 MiB, and the most seeds of a read,
+some 8; satellites have more."""
 
 _DIAGONAL_OFFSET: Final = 1 << 40
 _STRAND_BIT: Final = 1 << 61
@@ -263,6 +265,26 @@ def known_of_flanks(options: MappingOptions) -> SeedFreeFlank:
     return SeedFreeFlank(options.seed_length, 0)
 
 
+class _Room(threading.local):
+    """The memory of each thread to sort the seeds of a read."""
+
+    most = 0
+    search: SearchRoom
+
+    def grow(self, most: int) -> SearchRoom:
+        """Return memory for `most` seeds, `flattened`."""
+        if most <= self.most:
+            return self.search
+        room = flattened(SearchRoom(new_sort_room(most), new_tops()))
+        if most <= MOST_USED_AGAIN:
+            self.search, self.most = room, most
+        return room
+
+
+FoundTable = tuple[Candidates, Candidates]
+"""The candidates of a block, and the same `flattened`."""
+
+
 class CandidateFinder:
     """Finds candidates; several threads share one.
 
@@ -273,6 +295,7 @@ class CandidateFinder:
         self._options = options
         self._is_chosen = is_chosen
         self._diagonals, self._numbers = ThreadArray(np.int64), ThreadArray(np.int32)
+        self._room = _Room()
 
     def seeds_of(self, mems: BlockMems, block: ReadBlock, reference: CodeArray) -> BlockMems:
         """Return the matches that count: those of whole windows that are chosen, or all.
@@ -299,7 +322,7 @@ class CandidateFinder:
 
     def find(
         self, scoring: Scoring, pairing: Pairing, mems: BlockMems, earlier: Candidates | None
-    ) -> Candidates:
+    ) -> FoundTable:
         """Return the candidates of a block that may matter.
 
         They are made of matches, at least the seeds (`seeds_of`), and of earlier candidates in
@@ -310,7 +333,7 @@ class CandidateFinder:
         earlier = no_candidates(forward.query_count) if earlier is None else earlier
         most = most_seeds(forward.offsets, reverse.offsets, earlier.counts)
         rows = forward.count + reverse.count + int(earlier.counts.sum())
-        table = self._new_table(forward.query_count, rows, pairing.rescue_rows)
+        found = self._new_table(forward.query_count, rows, pairing.rescue_rows)
         find_candidates(
             Seeds(forward, reverse, earlier),
             scoring,
@@ -318,28 +341,30 @@ class CandidateFinder:
             pairing,
             options.limits,
             options.prunes,
-            SearchRoom(new_sort_room(max(1, most)), new_tops()),
-            table,
+            self._room.grow(max(1, most)),
+            found[1],
         )
-        return table
+        return found
 
-    def of_device(self, found: FoundCandidates, pairing: Pairing) -> Candidates:
+    def of_device(self, found: FoundCandidates, pairing: Pairing) -> FoundTable:
         """Return candidates that a device has found, which are valid as those of `find`."""
         rescue_rows = pairing.rescue_rows
         table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
-        found.fill(rescue_rows, self._options.costs, table)
+        table[0].seeds_kept[:] = found.seeds_kept
+        found.fill(rescue_rows, self._options.costs, table[1])
         return table
 
-    def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> Candidates:
+    def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> FoundTable:
         """Return memory for candidates, and for those of rescued mates."""
         rows = row_count + rescue_rows * read_count
         diagonals, numbers = self._diagonals, self._numbers
         if rows > MOST_USED_AGAIN:
             diagonals, numbers = ThreadArray(np.int64), ThreadArray(np.int32)
-        return Candidates(
+        table = Candidates(
             np.zeros(read_count + 1, dtype=np.int64),
             np.empty(read_count, dtype=np.int64),
             diagonals.of_size(rows),
             numbers.of_size(rows * NUMBERS).reshape(rows, NUMBERS),
             np.empty(read_count, dtype=np.uint8),
         )
+        return table, flattened(table)

@@ -21,7 +21,7 @@ from mummergpu.output.records.sam_fields import HARD_CLIP, TAKES_REFERENCE, Refe
 from mummergpu.output.sink import PieceFormat
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array, UInt16Array, UInt32Array
 from mummergpu.runtime.jit import as_index, as_int64, flattened, inline, jit, writable
-from mummergpu.sequence.codes import MARGIN, CodeArray, longest_of
+from mummergpu.sequence.codes import MARGIN, CodeArray
 
 UNMAPPED: Final = int(SamFlag.UNMAPPED)
 REVERSE: Final = int(SamFlag.REVERSE)
@@ -342,8 +342,8 @@ class RecordFormat(AlignmentFormat):
         for written in self._source.written_rows(block, alignments):
             # All pieces have the same arrays; only matches have several.
             if made is None:
-                check_reads(written.reads, self._path)
-                longest = longest_of(written.reads.offsets) if self._source.fields.bases else 0
+                longest = check_reads(written.reads, self._path)
+                longest = longest if self._source.fields.bases else 0
                 made = flattened(
                     RecordBlock(
                         *(written.reads.with_tags(convert), written.rows, written.others),
@@ -375,32 +375,41 @@ _AT_SIGN: Final = ord("@")
 """The bytes of names (section 1.4)."""
 
 
-def check_reads(block: ReadColumns | QueryColumns, path: str) -> None:
-    """Refuse reads or queries that SAM cannot describe.
+def check_reads(block: ReadColumns | QueryColumns, path: str) -> int:
+    """Refuse reads or queries that SAM cannot describe; return the length of the longest.
 
     Empty names are accepted: ``*`` stands for them.
     """
-    if longest_of(block.offsets) > MOST_QUERY_BASES:
+    names, longest = block.names, np.zeros(2, dtype=np.int64)
+    place = measure_reads(block.offsets, names, block.name_offsets, longest)
+    if longest[0] > MOST_QUERY_BASES:
         lengths = np.diff(block.offsets)
         name = _name_of(block, int(np.argmax(lengths > MOST_QUERY_BASES)))
         raise InputError(f"SAM has queries of at most {MOST_QUERY_BASES:,} bases", path, None, name)
-    if longest_of(block.name_offsets) > MOST_NAME_BYTES:
+    if longest[1] > MOST_NAME_BYTES:
         sizes = np.diff(block.name_offsets)
         name = _name_of(block, int(np.argmax(sizes > MOST_NAME_BYTES)))
         raise InputError(f"SAM allows names of at most {MOST_NAME_BYTES} bytes", path, None, name)
-    names = block.names
-    place = find_forbidden(names, block.name_offsets)
     if place >= 0:
         query = int(np.searchsorted(block.name_offsets, place, side="right")) - 1
         name = _name_of(block, query)
         if names[place] == _AT_SIGN:
             raise InputError("SAM allows no name that begins with '@'", path, None, name)
         raise InputError(f"SAM allows no byte {int(names[place])} in a name", path, None, name)
+    return int(longest[0])
 
 
 @jit
-def find_forbidden(names: ByteArray, name_offsets: Int64Array) -> int:
-    """Return where a byte is that SAM does not allow there in a name; -1 if there is none."""
+def measure_reads(
+    offsets: Int64Array, names: ByteArray, name_offsets: Int64Array, longest: Int64Array
+) -> int:
+    """Return where a byte is that SAM does not allow there in a name; -1 if there is none.
+
+    `longest` receives the lengths of the longest read and of the longest name.
+    """
+    for read in range(offsets.size - 1):
+        longest[0] = max(longest[0], offsets[read + 1] - offsets[read])
+        longest[1] = max(longest[1], name_offsets[read + 1] - name_offsets[read])
     for place in range(names.size):
         byte = names[place]
         if byte < _FIRST_PRINTED or byte > _LAST_PRINTED:
