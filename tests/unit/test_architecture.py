@@ -270,6 +270,21 @@ def test_the_package_names_every_kernel():
     assert sorted(set(kernels) - named) == []
 
 
+def test_compiled_functions_call_no_library():
+    """An image of machine code cannot: each run would import numba, and call its dispatcher."""
+    called = {
+        f"{module.name}:{call.lineno}: {ast.unparse(call.func)}"
+        for module in read_modules(SOURCE).values()
+        for function in ast.walk(module.tree)
+        if isinstance(function, ast.FunctionDef)
+        and {ast.unparse(one) for one in function.decorator_list} & {"jit", "inline"}
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call)
+        if re.fullmatch(r"math\.\w+|np\.(exp|log|pow|sin|cos|tan).*", ast.unparse(call.func))
+    }
+    assert called == set()
+
+
 SOUND = r"""
 __init__.py | __version__ = '1'
 errors.py | class Error(Exception): pass

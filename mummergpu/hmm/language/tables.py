@@ -18,7 +18,7 @@ from mummergpu.hmm.language.processor_text import (
 )
 from mummergpu.hmm.language.recurrence import Shape
 from mummergpu.runtime.arrays import Float64Array, Int64Array
-from mummergpu.runtime.jit import inline, jit
+from mummergpu.runtime.jit import flattened, jit
 
 Numbers = npt.NDArray[Any]
 """float64, or int64 for best paths."""
@@ -153,14 +153,13 @@ def _chunk(chain: Chain, limits: NumberRange) -> int:
     if start.max_log - start.min_log > kept or max(-end.min_log, end.max_log, start.max_log) > room:
         return 0
     numbers = _Factors.of(chain)
-    falls, sums = np.zeros((2, chain.shape.nodes)), np.ones((2, chain.shape.nodes))
-    chunk = _columns_within(ShapeArrays.of(chain.shape), numbers, np.array([room]), falls, sums)
+    chunk, total = _columns_within(chain.shape, numbers, room)
     if chunk > 0:
         return chunk
     # In a line of silent states the first one that is too small follows one that is not. As each of
     # them is looked at after each column, that one is seen, also if those after it become 0.
-    max_log = math.log(sums[1].max())
-    return int(2 * (numbers.falls.max() + numbers.emitted_falls.max()) + max_log <= room)
+    fall = numbers.falls.max() + numbers.emitted_falls.max()
+    return int(2 * fall + math.log(total) <= room)
 
 
 class _Factors(NamedTuple):
@@ -186,30 +185,25 @@ class _Factors(NamedTuple):
         return cls(chances, falls, -emitted[:, 0], most)
 
 
-@jit
-def _columns_within(
-    shape: ShapeArrays,
-    factors: _Factors,
-    room: Float64Array,
-    falls: Float64Array,
-    sums: Float64Array,
-) -> int:
-    """Return the number of columns, up to the longest chunk, in which products fall within room.
+def _columns_within(shape: Shape, factors: _Factors, room: float) -> tuple[int, float]:
+    """Return the columns, up to the longest chunk, in which products fall within room.
 
-    `room` is an array of one number: an image takes no floats.
+    The second number is the largest sum after the last column that was looked at. The logarithms
+    are taken here: an image of compiled code can call none.
     """
+    arrays, factors = flattened(ShapeArrays.of(shape)), flattened(factors)
+    falls, sums = np.zeros((2, shape.nodes)), np.ones((2, shape.nodes))
+    total = 1.0
     for column in range(LONGEST_CHUNK):
-        _add_column(shape, factors, column % 2, falls, sums)
-        current, fall, total = 1 - column % 2, 0.0, 0.0
-        for node in range(falls.shape[1]):
-            fall = max(fall, falls[current, node])
-            total = max(total, sums[current, node])
-        if fall + math.log(total) > room[0]:
-            return column
-    return LONGEST_CHUNK
+        _add_column(arrays, factors, column % 2, falls, sums)
+        current = 1 - column % 2
+        total = float(sums[current].max())
+        if falls[current].max() + math.log(total) > room:
+            return column, total
+    return LONGEST_CHUNK, total
 
 
-@inline
+@jit
 def _add_column(
     shape: ShapeArrays, factors: _Factors, before: int, falls: Float64Array, sums: Float64Array
 ) -> None:
