@@ -147,6 +147,8 @@ def check_scores(model, sequences):
         if math.isfinite(best):
             assert close(best_score_of(model, codes, visits), best)
             assert sum(emits for _, emits in visits) == len(codes)
+        else:
+            assert visits == []
 
 
 @each("seed", range(100, 104))

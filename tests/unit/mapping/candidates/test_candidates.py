@@ -116,8 +116,9 @@ def test_scores_without_gaps_and_with_them(seed, by_windows):
             score = seed_score + sum(best[0] for best in bests)
             text = decode(np.array(codes, dtype=np.uint8))
             assert numbers[row, column.BOUND] >= score, text
-            if numbers[row, column.STATE] == EXACT:
-                assert numbers[row, column.SCORE] == score, text
+            is_exact = numbers[row, column.STATE] == EXACT
+            # The others may have it too, but have to be looked at.
+            assert numbers[row, column.SCORE] in ((score,) if is_exact else range(score + 1)), text
             refine(mapped.scoring, read, 0, scratch, table, row)
             assert numbers[row, column.SCORE] == numbers[row, column.BOUND] == score, text
             for best, flank, shift in (
