@@ -259,6 +259,10 @@ def test_no_reads(pairs, capsys):
     samtools("quickcheck", "-v", "x.bam")
     assert samtools("view", "-c", "x.bam") == b"0\n"
     assert json.loads(Path("s.json").read_text())["mapping"]["reads"] == 0
+    Path("none.fq").touch()
+    assert main("map --backend cpu r.fa empty.fq none.fq -o x.bam".split()) == 0
+    warnings = [f"mummergpu: warning: {name}.fq: no reads" for name in ("empty", "none")]
+    assert capsys.readouterr().err.splitlines() == warnings
     assert run("r.fa empty.fq empty.fq --no-empty") == 1
 
 
@@ -458,6 +462,13 @@ def test_real_reads_are_mapped(shared_data, tmp_path, names, least, min_proper):
 def test_picard_finds_no_error(shared_data, tmp_path, names):
     bam, reference = map_real(shared_data, tmp_path, names, "--mark-duplicates")
     assert picard_errors(bam, reference) == []
+
+
+@pytest.mark.slow
+@each("words", ["", "--single"])
+def test_picard_finds_no_error_in_rows_as_they_come(pairs, words):
+    assert run(f"r.fa 1.fq 2.fq {words} -o picard.bam") == 0
+    assert picard_errors(Path("picard.bam")) == []
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from helpers.alignment_tools import samtools
 from helpers.loops import each
 from helpers.sequences import random_bases, reverse_complement, write_fasta, write_fastq
 
+import mummergpu
 from mummergpu.cli.main import main
 
 TEMPLATES = 120
@@ -124,6 +125,10 @@ def test_a_read_group_of_the_user_wins(tagged):
     own = expected(with_groups=False)
     assert all(tags == own[read] | {"RG:Z:mine"} for read, tags in found("o.bam"))
     assert groups_of("o.bam") == ["@RG\tID:mine\tSM:x"]
+    mapped = mummergpu.Index.build("g.fa", min_length=16).map("u.bam")
+    mapped.write("o.bam", read_group="@RG\tID:other")
+    assert all(tags == own[read] | {"RG:Z:other"} for read, tags in found("o.bam"))
+    assert groups_of("o.bam") == ["@RG\tID:other"]
     assert run("u.bam", "--read-group", "none", "-o", "o.bam") == 0
     assert all(tags == own[read] for read, tags in found("o.bam"))
     assert groups_of("o.bam") == []
