@@ -387,19 +387,22 @@ def candidates_of_both(output, monkeypatch, words, files):
     monkeypatch.setattr(candidate_search.CandidateFinder, "find", keep_theirs)
     output("map", *words, *files, "--backend", "cpu")
     (found,) = ours
-    # Before it, the sizes of templates are measured if there are pairs.
-    expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][len(files) - 2]
+    # Before it, the sizes of templates are measured if there are pairs and no sizes are given.
+    measured = len(files) - 2 - ("-I" in words)
+    expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][measured]
     table = empty_table(expected.counts.size, expected.diagonals.size)
     match = int(words[1]) if "--match" in words else 1
     found.fill(RESCUE_ROWS if len(files) == 3 else 0, Costs(match, *[0] * 8), table)
     return table, expected
 
 
-@pytest.mark.parametrize("words", [[], ["-a"], ["--match", "2", "--mismatch", "3"]])
+# With the last words, pairs of the largest size that has a penalty cost less than two single reads.
+@pytest.mark.parametrize("words", ["", "-a", "--match 2 --mismatch 3", "-I 180,1 -U 60"])
 def test_candidates_are_those_of_the_processor(machine, output, monkeypatch, words):
     """Number by number: what is chosen might be the same without it."""
     write_repeats(Path(), 45, seed=8)
-    table, expected = candidates_of_both(output, monkeypatch, words, ["r.fa", "1.fq", "2.fq"])
+    files = ["r.fa", "1.fq", "2.fq"]
+    table, expected = candidates_of_both(output, monkeypatch, words.split(), files)
     assert table.counts.sum() > 400 and np.array_equal(table.offsets, expected.offsets)
     assert np.array_equal(table.counts, expected.counts)
     assert np.array_equal(table.seeds_kept, expected.seeds_kept)

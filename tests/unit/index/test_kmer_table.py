@@ -175,6 +175,10 @@ def test_the_memory_of_a_table_is_told_ahead():
     table = build_kmer_table(padded, 0, 1000, KmerSampling(3))
     assert table.byte_count == KmerSampling(3).table_bytes(998) == 4 * (998 + 64 + 1)
     assert KmerSampling(3, 7).table_bytes(100) == 4 * (15 + 64 + 1)
+    picked = KmerSampling(9, 16, is_picked=True)
+    table = build_kmer_table(with_margins(made_codes(7, 100_000, breaks=0)), 0, 100_000, picked)
+    assert table.positions.size == pytest.approx(picked.positions_expected(100_000), rel=0.01)
+    assert picked.table_bytes(100) == 4 * (12 + (1 << 18) + 1)
 
 
 @pytest.mark.parametrize("scratch_bytes", [1 << 12, 1 << 30])
