@@ -30,7 +30,7 @@ for name, examples in (("quick", 50), ("thorough", 1000)):
         derandomize=name == "quick",
         deadline=None,
         # The first example compiles; others run on a loaded machine.
-        suppress_health_check=[HealthCheck.too_slow],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
         print_blob=True,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))

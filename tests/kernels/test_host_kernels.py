@@ -420,7 +420,7 @@ def several_pages(draw):
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(several_pages(), st.integers(1, 3), st.integers(1, 40))
 def test_all_rows_come_in_order_and_none_is_lost(merge, pages, blocks, threads):
     assert merge(pages, blocks, threads) == expected(pages)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import ModelError
@@ -157,7 +157,7 @@ def programs(draw):
 WORDS = {"state", "startstate", "endstate", "emission", "alphabet", "for", "emits", "exp", "in"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(programs())
 def test_programs_say_what_they_were_made_of(made):
     text, said = made

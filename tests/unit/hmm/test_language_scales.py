@@ -138,7 +138,7 @@ def sequences(draw):
     return runs_of(*draw(st.lists(parts, min_size=1, max_size=4)))
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(model=models(), some=st.lists(sequences(), min_size=1, max_size=3))
 def test_sums_need_no_common_scale(model, some, monkeypatch):
     check(model, some, monkeypatch)

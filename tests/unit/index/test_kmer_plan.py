@@ -45,7 +45,7 @@ def choice_among_all(job, max_bytes, costs, slowdown):
     return min((one for one in fitting if seconds[one] <= bound), key=sizes.__getitem__)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(job=jobs, costs=some_costs, max_bytes=st.integers(0, 1 << 36), slowdown=st.floats(1, 10))
 def test_tables_that_are_left_out_would_not_be_chosen(job, costs, max_bytes, slowdown):
     expected = choice_among_all(job, max_bytes, costs, slowdown)
@@ -111,7 +111,6 @@ def test_the_bounds_of_tables():
     assert kmer_plan.max_table_bytes(20_000_000_000) / 20_000_000_000 == pytest.approx(1.9)
 
 
-@settings(deadline=None)
 @given(
     kmer_length=st.integers(1, MAXIMUM_KMER_LENGTH),
     reference_step=st.integers(1, 12),
@@ -182,7 +181,7 @@ def genome(seed, bases, repeats, weights=(0.25,) * 4):
     return codes
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 4), min_size=16, max_size=400), st.integers(1, 4))
 def test_a_short_sequence_is_counted_whole(letters, times):
     codes = np.array(letters * times, dtype=np.uint8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.in_memory import reference_of
 from helpers.loops import each
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
@@ -70,7 +70,7 @@ class Spread:
         return self.spread(function, given)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(
     codes=st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, 3, BREAK]), min_size=1, max_size=120),
     length=st.integers(1, 7),
@@ -268,7 +268,6 @@ def check_order(codes, begin, length, step, longest, period):
     return sorted_lists
 
 
-@settings(deadline=None)
 @given(
     codes=st.lists(st.sampled_from([0, 0, 1, 1, 2, 3, BREAK]), min_size=1, max_size=150),
     length=st.integers(1, 4),

@@ -9,7 +9,7 @@ import pytest
 from helpers.in_memory import reference_of
 from helpers.loops import each
 from helpers.search_cases import made_bases
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.index import minimizer_index, minimizer_table
@@ -31,7 +31,7 @@ from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.sequence.contexts import context_at
 from mummergpu.sequence.minimizers import find_minimizers, new_workspace
 
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=40)
 
 PLENTY = MemoryBudget(1 << 40)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from helpers.alignment_tools import samtools
 from helpers.loops import each
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
@@ -85,7 +85,6 @@ def test_reference_from_standard_input_or_a_pipe(monkeypatch):
         os.close(read_end)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.lists(st.tuples(st.text("ab >", max_size=9), st.text("acgtNRYkm", min_size=1)), min_size=1),
     st.sampled_from(["\n", "\r\n"]),
@@ -162,9 +161,7 @@ fasta_lines = st.one_of(
 )
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150)
 @given(
     text=st.lists(fasta_lines, min_size=1, max_size=14),
     end=st.sampled_from(["\n", "\r\n"]),

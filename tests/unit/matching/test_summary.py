@@ -78,7 +78,7 @@ def test_one_strand_and_nothing_at_all():
     assert counted(found, stats) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.integers(1, 700))
 def test_bases_are_covered_once(data, size):
     interval = st.integers(0, size - 1).flatmap(

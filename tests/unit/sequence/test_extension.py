@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.loops import each
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.runtime.jit import jit
@@ -30,7 +30,7 @@ ANY = 1 << 40
 
 
 # The first example compiles.
-EXAMPLES = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=100)
 
 
 def codes_of(numbers):

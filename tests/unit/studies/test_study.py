@@ -367,7 +367,7 @@ def shape_of(split, records):
     return (2, 2 * records) if split else (RECORD_WORDS, 2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     records=st.integers(1, 400),
     split=st.booleans(),

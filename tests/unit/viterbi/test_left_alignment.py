@@ -3,14 +3,14 @@
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.sequence.codes import BREAK, encode
 from mummergpu.viterbi.left_alignment import align_left
 from mummergpu.viterbi.recurrence.model import Costs
 
-EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=300)
 OPERATIONS = "MIDNSHP=X"
 
 

@@ -14,7 +14,7 @@ from helpers.compressions import PACKERS
 from helpers.containers import bgzf
 from helpers.loops import each
 from helpers.naive import parse_fastq_qualities, reads_of
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
@@ -119,9 +119,7 @@ READ = st.tuples(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60)
 @given(
     st.lists(READ, min_size=1, max_size=12),
     st.sampled_from([2, 3, 13, 31, 33, 1 << 20]),
@@ -341,7 +339,7 @@ def write_records(path, records):
     return str(path)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(records=st.lists(reads_with_text(), min_size=1, max_size=12), size=st.integers(1, 90))
 def test_single_reads_in_memory(records, size, tmp_path_factory):
     path = write_records(tmp_path_factory.mktemp("reads") / "r.fq", records)
@@ -355,7 +353,7 @@ def test_single_reads_in_memory(records, size, tmp_path_factory):
         assert joined(blocks(ReadsInMemory(given_reads), size)) == expected
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(records=st.lists(reads_with_text(), min_size=1, max_size=12), size=st.integers(1, 90))
 def test_pairs_in_memory(records, size, tmp_path_factory):
     folder = tmp_path_factory.mktemp("reads")

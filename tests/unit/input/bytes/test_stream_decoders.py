@@ -247,7 +247,7 @@ def in_blocks(source, threads, piece_size=900, ahead_from=0):
     return InflatedBlocks(source, threads, refuse, lambda: True, piece_size, ahead_from)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 3000), st.integers(30, 5000), st.integers(1, 3000), st.sampled_from([0, 5000])
 )

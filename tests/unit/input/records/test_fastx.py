@@ -289,7 +289,7 @@ def written(records, is_fastq, width=60):
     return b"\n".join([*parts, b""])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(rendered(), st.integers(2, 100), st.integers(1, 200), st.integers(1, 5))
 def test_records_come_back_from_any_style(drawn, chunk_size, bases, records):
     text, is_fastq, pairs = drawn

@@ -20,7 +20,7 @@ from helpers.parallel_files import (
     usual_fasta,
     usual_fastq,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
@@ -262,9 +262,7 @@ texts = st.one_of(
 )
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300)
 @given(
     text=texts,
     crlf=st.booleans(),

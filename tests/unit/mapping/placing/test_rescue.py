@@ -95,7 +95,7 @@ def diagonals_with_words(read, reference, begin, end):
     }
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 1 << 30), letters=st.integers(2, 4), low=st.integers(-40, 120))
 def test_no_diagonal_is_missed(seed, letters, low):
     random = np.random.default_rng(seed)

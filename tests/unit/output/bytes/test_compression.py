@@ -212,7 +212,7 @@ def whole():
     return found
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(st.lists(st.integers(0, 1 << 30), max_size=6), st.integers(1, 4))
 def test_cuts_and_threads_change_nothing(whole, cuts, threads):
     assert compressed(TEXT, cuts, threads) == whole

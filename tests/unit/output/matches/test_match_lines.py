@@ -10,7 +10,7 @@ from helpers.in_memory import columns_of
 from helpers.match_cases import MatchCase, joined, match_cases, text_of, words
 from helpers.match_records import far_reference, match_sam
 from helpers.text_cases import AWKWARD_NUMBERS, TextCase, named_block, named_reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError
@@ -159,7 +159,6 @@ PIECES = st.one_of(st.integers(1, 500), st.just(PIECE_BYTES))
 
 
 @lines
-@settings(deadline=None)
 @given(data=st.data())
 def test_lines_equal_those_of_a_plain_formatter(make, plain, data):
     names = ANY_NAME if plain is not plain_bed else ANY_NAME.filter(len)
@@ -167,7 +166,6 @@ def test_lines_equal_those_of_a_plain_formatter(make, plain, data):
     assert text_of(make(case.reference, piece_bytes=data.draw(PIECES)), case) == plain(case)
 
 
-@settings(deadline=None)
 @given(match_cases(ANY_NAME, ANY_NAME), st.sampled_from(STYLES), PIECES)
 def test_text_of_mummer_equals_that_of_a_plain_formatter(case, style, piece_bytes):
     make, plain = mummer_of(style)
@@ -179,7 +177,6 @@ OPTIONS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(
     *(match_cases(), OPTIONS, PIECES),
     st.one_of(st.integers(1, 9), st.just(PIECE_ROWS)),
@@ -193,7 +190,6 @@ def test_sam_equals_that_of_a_plain_formatter(case, options, piece_bytes, piece_
     assert text_of(made, case) == plain(case)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=60), st.integers(1, 40))
 def test_the_longest_are_kept(lengths, max_hits):
     rows = [(0, (length, 0, length)) for length in lengths]
@@ -206,7 +202,6 @@ def test_the_longest_are_kept(lengths, max_hits):
         assert text_of(made, case) == plain(case)
 
 
-@settings(deadline=None)
 @given(match_cases(), st.integers(1, 9))
 def test_tables_of_every_size_hold_every_row(case, max_rows):
     names = [name for name, _ in case.records]

@@ -21,7 +21,7 @@ from helpers.tables import table
 from helpers.text_cases import named_block, named_reference
 from helpers.uncompiled import Uncompiled
 from helpers.written_alignments import pass_through, rows_of, write_bam, write_sorted
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.errors import InputError, OptionError, OutputError
@@ -206,7 +206,6 @@ def lines_of(made, case):
     return text
 
 
-@settings(deadline=None)
 @given(st.integers(), st.integers(1, 40), st.booleans(), st.sampled_from([1, 1500, PIECE_BYTES]))
 def test_lines_are_those_of_the_specification(seed, templates, with_group, piece_bytes):
     made = random.Random(seed)
@@ -390,7 +389,6 @@ OPTIONS = st.builds(
     SamOptions, st.sampled_from(GROUPS), st.sampled_from([None, 1, 2, 5]), st.booleans()
 )
 USUAL = SamOptions()
-with_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 def bam_of_htslib(text, folder):
@@ -414,7 +412,6 @@ def check_matches(case, folder, options=USUAL, piece_bytes=BAM_PIECE_BYTES, refe
     assert text_of(made, case) == bam_of_htslib(text, folder)
 
 
-@with_folder
 @given(match_cases(), OPTIONS, st.integers(1, 2000))
 def test_records_of_matches(tmp_path, case, options, piece_bytes):
     check_matches(case, tmp_path, options, piece_bytes)
@@ -481,7 +478,6 @@ def content(made, case):
     return text
 
 
-@with_folder
 @given(st.integers(), st.integers(1, 40), st.booleans(), st.sampled_from([1, 999, BAM_PIECE_BYTES]))
 def test_records_of_reads(tmp_path, seed, templates, with_group, piece_bytes):
     made = random.Random(seed)

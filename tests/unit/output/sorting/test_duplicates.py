@@ -12,7 +12,7 @@ from helpers.alignments import COMPLEMENT, aligned_reads
 from helpers.in_memory import named_records
 from helpers.made_alignments import random_alignments
 from helpers.written_alignments import rows_of, write_bam, write_sorted
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.output.options import SortOptions
@@ -62,9 +62,7 @@ def plain_duplicates(rows):
     return found
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
-)
+@settings(max_examples=50)
 @given(st.integers(), st.integers(1, 60), st.booleans())
 def test_duplicates_are_those_of_a_plain_search(tmp_path, seed, templates, by_coordinate):
     made = random.Random(seed)

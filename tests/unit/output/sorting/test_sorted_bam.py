@@ -14,7 +14,7 @@ from helpers.alignments import AlignedReads
 from helpers.in_memory import named_records
 from helpers.made_alignments import random_alignments, random_reference
 from helpers.written_alignments import rows_of, write_bam, write_sorted
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mummergpu.errors import OutputError
@@ -49,7 +49,6 @@ def blocks_of(case, made):
     return case.parts([0, *chosen, len(own)])
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 1 << 40)), st.integers(0, 40))
 def test_numbers_are_sorted_and_equal_ones_stay(numbers, bits):
     keys = np.array([number % (1 << bits) for number in numbers], dtype=np.uint64)
@@ -58,9 +57,7 @@ def test_numbers_are_sorted_and_equal_ones_stay(numbers, bits):
     assert ordered.tolist() == np.sort(keys).tolist()
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
-)
+@settings(max_examples=40)
 @given(st.integers(), st.integers(1, 60), st.sampled_from([1, 100_000, 1 << 30]), st.booleans())
 def test_rows_are_in_order_and_the_index_finds_them(
     tmp_path, seed, templates, memory, by_coordinate
@@ -206,9 +203,6 @@ def test_the_bin_of_a_range_ends_before_its_end():
     assert bin_at_depth(7 * size, 8 * size + 1, 5) == 73
 
 
-QUIET = [HealthCheck.function_scoped_fixture]
-
-
 def tables_of(blocks, bits):
     """Return a table of each block of keys; the records of a row lie where its number says."""
     tables = []
@@ -235,7 +229,6 @@ def merged_ranges(tables, begin):
     return merged
 
 
-@settings(suppress_health_check=QUIET, deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 1 << 33), max_size=30), max_size=12),
     st.sampled_from([1, 3, 33]),

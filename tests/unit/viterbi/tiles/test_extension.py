@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from helpers.full_matrix import FullMatrix, score_of
 from helpers.whole_alignments import ANY_SCORE
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
@@ -19,7 +19,7 @@ from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path, extend_
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, MatrixScratch, align_whole
 
-EXAMPLES = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=300)
 SCRATCH = new_scratch(500, 100)
 
 
