@@ -150,11 +150,17 @@ def test_rows_say_what_their_cigars_say(seed, paired):
     random = np.random.default_rng(seed)
     records = repeats(random)
     reads, least = pairs(random, records, 20)
+    # One read from nowhere, and one of two places.
+    reads += [drawn_bases(random, LENGTH), records[0][20:60] + records[1][20:60]]
+    least += [0, 45]
     mapped, columns = mapped_columns(reads, reference_of(records), paired)
     seen = []
+    assert (columns.flags & SamFlag.UNMAPPED > 0).sum() == 1
+    assert (columns.flags & SamFlag.SUPPLEMENTARY > 0).sum() == 1
     for row in range(columns.row_count):
         flags = int(columns.flags[row])
         if flags & SamFlag.UNMAPPED:
+            seen.append(int(columns.reads[row]))
             assert columns.qualities[row] == 0
             assert columns.cigar_offsets[row] == columns.cigar_offsets[row + 1]
             continue

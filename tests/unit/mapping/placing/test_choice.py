@@ -207,6 +207,9 @@ def test_the_best_placement_of_all_is_chosen(seed):
             read[place] = random.choice(list(b"ACGT"))
     if seed % 5 == 0:
         reads[1] = bytearray(random_bases(random, LENGTH))
+    if seed % 5 == 1:
+        # Of the same strand: no pair of placements is proper.
+        reads[1] = bytearray(template[-LENGTH:])
     reference = reference_of(records)
     block = block_of([bytes(read) for read in reads], paired=True)
     sizes = PairSizes.of_sizes(SIZES, UNPAIRED)
