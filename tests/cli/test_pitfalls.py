@@ -4,11 +4,10 @@ The reference is random, so that the only matches are the ones that a query was 
 """
 
 import re
-from io import BytesIO, TextIOWrapper
 from random import Random
 
 import pytest
-from helpers.oracle import mummer_text, reverse_complement
+from helpers.oracle import reverse_complement
 from helpers.sequences import random_bases, write_fasta
 
 from mummergpu.cli.main import main
@@ -102,14 +101,6 @@ def test_matches_that_touch_both_ends_of_a_page(tmp_path):
         assert found_rows(tmp_path, PLAIN, changed, *words) == expected
 
 
-def test_one_contig_is_one_line_in_every_mode(tmp_path):
-    """100,000 bases that lie on six pages."""
-    contig = PLAIN[70_000:170_000]
-    for mode in ("-maxmatch", "-mumreference", "-mum"):
-        words = (mode, "--page-size", str(PAGE), "--max-memory", "1")
-        assert found_rows(tmp_path, PLAIN, [contig], *words) == [[(70_001, 1, 100_000)]]
-
-
 def test_repeats_on_different_pages_are_not_unique(tmp_path):
     repeat = random_bases(Random(2), 500)
     reference = PLAIN[:30_000] + repeat + PLAIN[30_000:90_001] + repeat + PLAIN[90_001:100_000]
@@ -124,63 +115,3 @@ def test_repeats_on_different_pages_are_not_unique(tmp_path):
     rows = [(29_901, 1, 90), (29_901, 92, 90)]
     assert found_rows(tmp_path, reference, [double], *words, "-mumreference") == [rows]
     assert found_rows(tmp_path, reference, [double], *words, "-mum") == [[]]
-
-
-def test_forty_query_files(tmp_path):
-    """MUMmer takes at most 32."""
-    record = PLAIN[:2000]
-    (tmp_path / "r.fa").write_text(f">r0\n{record}\n")
-    reads = [record[40 * number : 40 * number + 60] for number in range(40)]
-    paths = [tmp_path / f"q{number}.fa" for number in range(40)]
-    for number, (path, read) in enumerate(zip(paths, reads, strict=True)):
-        path.write_text(f">q{number}\n{read}\n")
-    found = text_of(tmp_path, "-b", "-l", "20", str(tmp_path / "r.fa"), *map(str, paths))
-    assert found == mummer_text([record], reads, 20, strands="both")
-
-
-@pytest.mark.parametrize("length", [1, 2, 20])
-def test_ends_of_records(length, tmp_path):
-    """First and last bases, and matches as long as a read, next to records that are shorter."""
-    records = [PLAIN[:50], "A", "", PLAIN[:50], "NNN", PLAIN[50:70], "ACGTACGTACGTACGTACG"]
-    parts = ((0, 50), (0, 20), (30, 50), (0, 19), (31, 50), (30, 70))
-    reads = [PLAIN[begin:end] for begin, end in parts]
-    reads += [PLAIN[50:70] + "ACGTACGTACGTACGTACG", "N" * 40, "A", ""]
-    write_fasta(tmp_path / "r.fa", ((f"r{n}", text) for n, text in enumerate(records)))
-    write_fasta(tmp_path / "q.fa", ((f"q{n}", text) for n, text in enumerate(reads)))
-    files = str(tmp_path / "r.fa"), str(tmp_path / "q.fa")
-    for mode in ("maxmatch", "mumreference", "mum"):
-        expected = mummer_text(records, reads, length, mode, strands="both")
-        for page_size in ("20", "33", "8M"):
-            words = (f"-{mode}", "-b", "-l", str(length), "--page-size", page_size)
-            assert text_of(tmp_path, *words, *files) == expected
-
-
-def test_several_passes_over_standard_input(tmp_path, monkeypatch):
-    """Every page alone in memory, and queries that can be read only once."""
-    (tmp_path / "r.fa").write_text(f">r\n{PLAIN}\n")
-    parts = [(begin, begin + 150) for begin in range(0, LENGTH - 150, 997)]
-    text = "".join(f">q\n{PLAIN[begin:end]}\n" for begin, end in parts)
-    words = ["-b", "-l", str(LEAST), str(tmp_path / "r.fa"), "-"]
-    texts = []
-    for setting in ("--max-memory 8G", "--max-memory 1", "--max-memory 1 --block-size 2k -t 3"):
-        for search in ("tree", "kmer"):
-            monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
-            given = [*words, "--page-size", str(PAGE), *setting.split(), "--search", search]
-            assert main(["-q", *given, "-o", str(tmp_path / "out")]) == 0
-            texts.append((tmp_path / "out").read_text())
-    assert texts[0].count("\n") == 3 * len(parts)
-    assert texts[1:] == [texts[0]] * 5
-
-
-def test_quality_that_looks_like_headers(tmp_path):
-    (tmp_path / "r.fa").write_text(f">r0\n{PLAIN[:400]}\n")
-    reads = [PLAIN[start : start + 40] for start in (0, 100, 200)]
-    qualities = [">" * 40, "@" * 40, "+" * 40]
-    (tmp_path / "q.fq").write_text(
-        "".join(
-            f"@q{n} >@+\n{read[:20]}\n{read[20:]}\n+\n{quality[:20]}\n{quality[20:]}\n"
-            for n, (read, quality) in enumerate(zip(reads, qualities, strict=True))
-        )
-    )
-    found = text_of(tmp_path, "-l", "20", str(tmp_path / "r.fa"), str(tmp_path / "q.fq"))
-    assert found == mummer_text([PLAIN[:400]], reads, 20)

@@ -78,17 +78,6 @@ def test_threads_blocks_and_pages(mode, setting, expected, real, tmp_path):
     assert not difference(found, expected[mode])
 
 
-def test_pages_of_a_bacterial_genome(real, mummer_binary, tmp_path):
-    reference = real.reference(COLI)
-    queries = [real.path(query) for query in ((COLI_READS, 20), (COLI, 10_000))]
-    told = mummer_text(mummer_binary, reference, queries, "-maxmatch -b -l 20")
-    expected = in_our_order(told, record_names(reference))
-    for size in ("300k", "2M"):
-        setting = f"--page-size {size}"
-        found = our_text(tmp_path, reference, queries, "-maxmatch -b -l 20", setting)
-        assert not difference(found, expected), size
-
-
 @pytest.mark.parametrize("mode", ["maxmatch", "mumreference", "mum"])
 @pytest.mark.parametrize("memory", ["much", "some", "none"])
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ def test_files_come_in_order_and_blocks_are_numbered(tmp_path):
     expected += [(b"b1", b"ACGT"), (b"b2", b""), (b"b3", b"NNN")]
     expected += [(b"c%d" % i, b"ACGTACGT") for i in range(3)]
     assert pairs_of(blocks) == expected
+    # MUMmer takes at most 32 files.
+    assert pairs_of(blocks_of(14 * paths, 20)) == 14 * expected
 
 
 def test_progress_reaches_the_total(tmp_path):
