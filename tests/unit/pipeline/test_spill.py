@@ -204,12 +204,15 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow():
 
 def test_the_last_parts_are_a_fair_share_of_what_is_left():
     block, parts = block_of_lengths([10] * 1000), BlockParts(SIZES)
-    usual, left, sizes = parts.max_bases(), block.base_count, []
-    for part in parts.parts(block, lambda: left // 3):
-        assert part.base_count - 10 <= max(min(usual, left // 3), usual // LAST_PARTS)
-        left -= part.base_count
+    usual, sizes = parts.max_bases(), []
+
+    def share():
+        return (block.base_count - sum(sizes)) // 3
+
+    for part in parts.parts(block, share):
+        assert part.base_count - 10 <= max(min(usual, share()), usual // LAST_PARTS)
         sizes.append(part.base_count)
-    assert left == 0 and sizes[0] >= usual
+    assert sum(sizes) == block.base_count and sizes[0] >= usual
     assert sorted(sizes[1:], reverse=True) == sizes[1:] and usual // LAST_PARTS <= sizes[-2] < usual
 
 
