@@ -341,7 +341,7 @@ def test_arrays_are_brought_in_on_a_system_without_the_call_of_linux(path, monke
             return int(library.madvise(begin, size, advice))
 
     monkeypatch.setattr(mapped_file, "_library", Watched)
-    mapped_file._populate([array[PAGE:]])
+    mapped_file._populate([array], mapped_file._pieces([array[PAGE:]]))
     ((begin, size, advice),) = calls
     assert begin % (4 * PAGE) == 0 and begin <= array.ctypes.data + PAGE
     assert begin + size == array.ctypes.data + array.size
