@@ -27,6 +27,7 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.output.matches.mummer import MummerFormatter
 
 WHOLE = SearchCase("genome", GENOME.records, GENOME.queries, GENOME.minimum_length, ONE_PAGE)
+BLOCK = WHOLE.block()
 
 
 def test_columns_are_numbered_after_those_before(compiler):
@@ -122,29 +123,6 @@ def test_columns_outlive_the_backend(with_records):
     assert not given.device.shared
 
 
-def test_pages_decide_whether_columns_are_left(with_records):
-    given = with_records(WHOLE)
-    whole, parts = tables_of(WHOLE, KmerSampling(3)), tables_of(GENOME, KmerSampling(3))
-    for pages in (parts, whole, parts[:2], parts[:1]):
-        given.backend.load_pages(pages, WHOLE.minimum_length)
-        assert given.backend.leaves_columns == (len(pages) == 1)
-    given.backend.release_pages()
-    assert not given.backend.leaves_columns
-
-
-def test_without_room_for_the_records_no_columns_are_left(with_records):
-    given = with_records(WHOLE)
-    pages = tables_of(WHOLE, KmerSampling(3))
-    with refused(given.device, lambda number, size: False):
-        given.backend.load_pages(pages, WHOLE.minimum_length)
-        requests = given.device.requests
-    for wanted in (requests - 1, requests):
-        with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
-            given.backend.load_pages(pages, WHOLE.minimum_length)
-        assert not given.backend.leaves_columns
-        assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
-
-
 def test_any_request_may_be_refused_and_nothing_is_lost(with_records):
     """Without room for the work a block is halved; without room for columns there is an error."""
     given, block = with_records(WHOLE), WHOLE.block()
@@ -196,13 +174,6 @@ def test_a_failing_device_leaves_no_columns(with_records):
             assert not given.device.shared
     given.device.before_launch = lambda kernel: None
     assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
-
-
-def test_a_closed_backend_leaves_no_columns(with_records):
-    given = with_records(WHOLE)
-    given.backend.close()
-    with pytest.raises(BackendError, match="the backend is closed"):
-        given.backend.find_columns([WHOLE.block()], STRANDS)
 
 
 @pytest.mark.parametrize("window_bytes", [1, 1000, 1 << 12, 70_001])
@@ -277,30 +248,47 @@ def test_every_launch_and_byte_of_a_text_is_accounted_for(with_format):
         assert given.stats.kernels[kernel].resources["registers"] == 1
 
 
-def test_pages_decide_whether_there_is_text(with_format):
-    given, _ = with_format(WHOLE)
-    whole = tables_of(WHOLE, KmerSampling(3))
-    parts = tables_of(GENOME, KmerSampling(3))
-    assert given.backend.makes_text and len(parts) > 1
+@pytest.fixture(params=["columns", "text"])
+def with_output(request):
+    """A backend, whether it leaves columns or text, how, and the requests of the records."""
+    if request.param == "columns":
+        given = request.getfixturevalue("with_records")(WHOLE)
+        search = given.backend.find_columns
+        return given, lambda: given.backend.leaves_columns, lambda: search([BLOCK], STRANDS), 2
+    given, _ = request.getfixturevalue("with_format")(WHOLE)
+    search = given.backend.find_text
+    return given, lambda: given.backend.makes_text, lambda: search(BLOCK, STRANDS, ANY), 4
+
+
+def test_pages_decide_whether_there_is_output(with_output):
+    given, has_output, _, _ = with_output
+    whole, parts = tables_of(WHOLE, KmerSampling(3)), tables_of(GENOME, KmerSampling(3))
+    assert has_output() and len(parts) > 1
     for pages in (parts, whole, parts[:2], parts[:1]):
         given.backend.load_pages(pages, WHOLE.minimum_length)
-        assert given.backend.makes_text == (len(pages) == 1)
+        assert has_output() == (len(pages) == 1)
     given.backend.release_pages()
-    assert not given.backend.makes_text
+    assert not has_output()
 
 
-def test_names_that_do_not_fit_leave_the_search_with_columns(with_format):
-    given, _ = with_format(WHOLE)
+def test_without_room_for_the_records_there_is_no_output(with_output):
+    given, has_output, _, of_records = with_output
     pages = tables_of(WHOLE, KmerSampling(3))
     with refused(given.device, lambda number, size: False):
         given.backend.load_pages(pages, WHOLE.minimum_length)
         requests = given.device.requests
-    # The last four are those of the records.
-    for wanted in range(requests - 3, requests + 1):
+    for wanted in range(requests - of_records + 1, requests + 1):
         with refused(given.device, lambda number, size, wanted=wanted: number == wanted):
             given.backend.load_pages(pages, WHOLE.minimum_length)
-        assert not given.backend.makes_text
-        assert given.find(WHOLE.block()) == WHOLE.expected(STRANDS[0])
+        assert not has_output()
+        assert given.find(BLOCK) == WHOLE.expected(STRANDS[0])
+
+
+def test_a_closed_backend_has_no_output(with_output):
+    given, _, search, _ = with_output
+    given.backend.close()
+    with pytest.raises(BackendError, match="the backend is closed"):
+        search()
 
 
 def test_any_request_may_be_refused_and_no_text_is_lost(with_format):
@@ -357,10 +345,3 @@ def test_halves_that_are_too_long_together_are_no_text(with_format, small_blocks
         monkeypatch.setattr(cuda_consumers, "MAX_TEXT_BYTES", limit)
         assert (given.backend.find_text(block, STRANDS, ANY) is None) == (limit < size)
     assert given.halved
-
-
-def test_a_closed_backend_makes_no_text(with_format):
-    given, _ = with_format(WHOLE)
-    given.backend.close()
-    with pytest.raises(BackendError, match="the backend is closed"):
-        given.backend.find_text(WHOLE.block(), STRANDS, ANY)
