@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from ctypes import addressof, c_char
+from ctypes import addressof, c_char, c_int64
 from typing import Any, Final
 
 import numpy as np
@@ -28,8 +28,8 @@ _OF_CLASSES: Final[dict[type, str]] = {}
 """The names of classes of named tuples, as far as they have been used."""
 
 _memory_of: Final = c_char.from_buffer
-_NO_ELEMENT: Final = np.zeros(8, dtype=np.int64)
-_NOWHERE: Final = addressof(_memory_of(_NO_ELEMENT))
+_NO_ELEMENT: Final = c_int64()
+_NOWHERE: Final = addressof(_NO_ELEMENT)
 """The address that arrays without elements are passed with: to find their own takes far longer."""
 
 _SCALARS: Final = {INTEGER: "int64", BOOLEAN: "boolean"}

@@ -203,14 +203,14 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow():
 
 
 def test_the_last_parts_are_a_fair_share_of_what_is_left():
-    block, parts = block_of_lengths([10] * 1000), BlockParts(SIZES)
-    usual, sizes = parts.max_bases(), []
+    block, parts, sizes = block_of_lengths([10] * 1000), BlockParts(SIZES), []
+    usual = parts.max_bases()
 
-    def share():
+    def fair():
         return (block.base_count - sum(sizes)) // 3
 
-    for part in parts.parts(block, share):
-        assert part.base_count - 10 <= max(min(usual, share()), usual // LAST_PARTS)
+    for part in parts.parts(block, fair):
+        assert part.base_count - 10 <= max(min(usual, fair()), usual // LAST_PARTS)
         sizes.append(part.base_count)
     assert sum(sizes) == block.base_count and sizes[0] >= usual
     assert sorted(sizes[1:], reverse=True) == sizes[1:] and usual // LAST_PARTS <= sizes[-2] < usual
