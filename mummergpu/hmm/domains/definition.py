@@ -55,8 +55,10 @@ the memory sets the pace."""
 _SEGMENTS: Final = 4000
 
 _LEAST_BYTES: Final = 1 << 20
+_LEAST_ROWS: Final = 1 << 11
 _KEPT_BYTES: Final = 1 << 25
-"""The most memory of a thread that it keeps: groups that need more get new pages."""
+_KEPT_ROWS: Final = 1 << 15
+"""The most memory of a thread that it keeps: tasks that need more get new pages."""
 
 _ROW_BITS: Final = 24
 _RESIDUE_BITS: Final = 20
@@ -114,24 +116,29 @@ class Task(NamedTuple):
     tables: Tables
 
 
+class _Room(threading.local):
+    """The memory of a thread, which its tasks take one after another: new memory costs time."""
+
+    def __init__(self) -> None:
+        self.memory = LentMemory.of_bytes(_LEAST_BYTES)
+        self.pieces = Pieces.of_rows(_LEAST_ROWS)
+
+
 class DomainFinder:
     """Finds domains; threads share it."""
 
     def __init__(self, seed: int, corrects: bool) -> None:
         self._seed = seed
         self._tables = flattened(Tables(meanings(), log_sums(), logarithms(), corrects))
-        self._of_thread = threading.local()
+        self._room = _Room()
 
     def find(self, odds: Odds, parses: Parses, limits: Float64Array) -> Envelopes:
         """Find the domains of sequences whose scores without the profile are known."""
-        sizes = parses.sequences[:, fields.RESIDUES]
-        pieces = Pieces.of_rows(2 * int(sizes.max(initial=0)) + 8 * sizes.size + 4)
         state = np.zeros(fields.STATE_FIELDS, dtype=np.int64)
         state[fields.STAGE], state[fields.SEGMENTS] = -1, _SEGMENTS
         state[fields.SEED] = seeded(self._seed) if self._seed else 0
         state[fields.RANDOM] = seeded(secrets.randbits(32))
-        memory = getattr(self._of_thread, "memory", None) or LentMemory.of_bytes(_LEAST_BYTES)
-        parses = flattened(parses)
+        memory, pieces, parses = self._room.memory, self._room.pieces, flattened(parses)
         with flushed_floats():
             while missing := define_domains(
                 odds, parses, pieces, state, limits, self._tables, memory
@@ -140,10 +147,12 @@ class DomainFinder:
                     pieces = pieces.grown(-2 * missing)
                 elif missing > memory.content.size:
                     memory = LentMemory.of_bytes(missing)
-                    if missing <= _KEPT_BYTES:
-                        self._of_thread.memory = memory
+        if memory.content.size <= _KEPT_BYTES:
+            self._room.memory = memory
+        if pieces.keys.size <= _KEPT_ROWS:
+            self._room.pieces = pieces
         found = state[fields.ENVELOPES_FOUND]
-        return Envelopes(pieces.envelopes[:found], pieces.numbers[:found])
+        return Envelopes(pieces.envelopes[:found].copy(), pieces.numbers[:found].copy())
 
 
 @jit
@@ -162,6 +171,8 @@ def define_domains(
     below 0 is minus the rows that `Pieces` need.
     """
     task = Task(odds, parses, pieces, state, limits, tables)
+    if len(parses.sequences) > pieces.keys.size:
+        return -len(parses.sequences)
     while state[fields.STAGE] != SCORE:
         if state[fields.DONE] == state[fields.COUNT]:
             begin_stage(task)

@@ -10,11 +10,12 @@ from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.definition import DomainFinder
 from mummergpu.hmm.domains.hits import FoundDomains
 from mummergpu.hmm.domains.logarithms import logarithms
+from mummergpu.hmm.domains.null2 import meanings
 from mummergpu.hmm.domains.odds import Odds, odds_of
 from mummergpu.hmm.domains.parses import Parses
 from mummergpu.hmm.domains.scores import score_backgrounds
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, ProteinBlock
+from mummergpu.hmm.proteins import CODES, RESIDUES, ProteinBlock
 from mummergpu.hmm.tables import BACKGROUND
 from mummergpu.runtime.arrays import BoolArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import flattened
@@ -99,10 +100,8 @@ def composition_odds(composition: Float32Array) -> Float32Array:
     """Return the odds of each code in a composition, as HMMER rounds them."""
     odds = np.ones(CODES, dtype=np.float32)
     odds[:RESIDUES] = composition / BACKGROUND
-    for letter, meant in DEGENERATE.items():
-        total, other = np.float32(0), np.float32(0)
-        for code in map(SYMBOLS.index, meant):
-            total += composition[code]
-            other += BACKGROUND[code]
-        odds[SYMBOLS.index(letter)] = total / other
+    # A sum of many is added up in the order of the codes.
+    chances = meanings()[RESIDUES:] * np.stack([composition, BACKGROUND])[:, np.newaxis]
+    own, others = np.cumsum(chances, axis=2, dtype=np.float32)[:, :, -1]
+    np.divide(own, others, out=odds[RESIDUES:], where=others > 0)
     return odds

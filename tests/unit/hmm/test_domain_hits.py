@@ -130,18 +130,10 @@ def test_memory_that_is_too_small_at_first(monkeypatch):
         found, _ = ProfileDomains(filters, DomainFinder(42, True)).found(block, every)
         return found.parses.scores.tobytes(), found.envelopes.places.tolist()
 
-    usual, grown = found(), []
-    of_rows = definition.Pieces.of_rows
-
-    def few(count):
-        grown.append(count)
-        return of_rows(count if len(grown) > 1 else len(sequences))
-
-    monkeypatch.setattr(definition.Pieces, "of_rows", few)
-    monkeypatch.setattr(definition, "_SEGMENTS", 8)
-    monkeypatch.setattr(definition, "_LEAST_BYTES", 1 << 13)
-    assert found() == usual
-    assert len(grown) > 1
+    usual = found()
+    for name, least in (("_SEGMENTS", 8), ("_LEAST_BYTES", 1 << 13), ("_LEAST_ROWS", 1)):
+        monkeypatch.setattr(definition, name, least)
+        assert found() == usual
     assert len(usual[1]) > len(sequences)
 
 
