@@ -193,7 +193,7 @@ class BlockSearchLoop:
         self._sizes = replace(sizes, max_rows=min(sizes.max_rows, max_rows))
         self._cuts_blocks = cuts_blocks
         self._executor, self._window = context.executor, context.window
-        self._workers = context.threads + context.waiting_threads
+        self._threads, self._has_waiting_threads = context.threads, context.waiting_threads > 0
         self._stats = context.stats
         self._progress = progress
 
@@ -255,7 +255,10 @@ class BlockSearchLoop:
 
         def fair() -> int:
             expected = self._progress.expected_bases
-            return UNBOUNDED if expected is None else max(0, expected - drawn) // self._workers
+            # A device takes as long for a small part: its threads would wait for it.
+            if expected is None or self._has_waiting_threads:
+                return UNBOUNDED
+            return max(0, expected - drawn) // self._threads
 
         for block in blocks:
             whole = group_count == 1 and self._search.needs_all_threads(block)
