@@ -8,6 +8,7 @@ broken on purpose.
 import ast
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,7 @@ def inner_floor_of(room, inner):
     return next(number for number, floor in enumerate(INNER_ROOMS[room]) if inner in floor)
 
 
+@cache
 def read_modules(package):
     paths = sorted(package.rglob("*.py"))
     names = {module_name(path, package) for path in paths}
