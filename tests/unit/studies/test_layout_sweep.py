@@ -251,13 +251,9 @@ def test_the_hash_changes_with_every_number():
     seen.add(digest_of({STRANDS[0]: [*ROWS, []]}))
     seen.add(digest_of({STRANDS[0]: ROWS, STRANDS[1]: ROWS}))
     seen.add(digest_of({STRANDS[0]: ROWS, STRANDS[1]: ROWS[::-1]}))
-    assert len(seen) == count + 3
-
-
-def test_columns_are_hashed_apart():
-    """Numbers that change places between two columns change the hash."""
-    turned = [[(row[1], row[0], row[2]) for row in rows] for rows in ROWS]
-    assert digest_of({STRANDS[0]: turned}) != digest_of({STRANDS[0]: ROWS})
+    # Numbers that change places between two columns.
+    seen.add(digest_of({STRANDS[0]: [[(row[1], row[0], row[2]) for row in rows] for rows in ROWS]}))
+    assert len(seen) == count + 4
 
 
 def test_a_snapshot_tells_what_was_added():
@@ -291,16 +287,6 @@ def test_a_snapshot_tells_what_was_added():
     assert before.bytes == {"to_device": 10}
 
 
-def test_visits_that_were_not_counted_are_none():
-    """Also after a run in which they were."""
-    stats = Stats()
-    stats.add_kernel("match_kernel", "match_kernel", 1.0)
-    stats.add_node_visits("match_kernel", 9)
-    before = Snapshot.of(stats)
-    stats.add_kernel("match_kernel", "match_kernel", 1.0)
-    assert Snapshot.of(stats).since(before).kernels["match_kernel"].node_visits is None
-
-
 def test_a_kernel_that_visits_no_node_was_counted_all_the_same():
     stats = Stats()
     for _ in range(2):
@@ -312,6 +298,9 @@ def test_a_kernel_that_visits_no_node_was_counted_all_the_same():
         cost = Snapshot.of(stats).since(before)
         visits_of = {name: kernel.node_visits for name, kernel in cost.kernels.items()}
         assert visits_of == {"match_kernel": 5, "find_mems": 0, "merge_pages": None}
+    before = Snapshot.of(stats)
+    stats.add_kernel("match_kernel", "match_kernel", 1.0)
+    assert Snapshot.of(stats).since(before).kernels["match_kernel"].node_visits is None
 
 
 def test_the_first_queries_are_about_as_many_as_asked_for():
