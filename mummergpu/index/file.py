@@ -43,15 +43,10 @@ from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH
 from mummergpu.sequence.picked_kmers import MAX_BASES
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from mummergpu.index.tree.flatten import FlatTree
     from mummergpu.index.writer import SectionWriter
 
 AnyArray = npt.NDArray[Any]
-
-BYTES_FREED_AT_ONCE: Final = 1 << 28
-"""The bytes of a page that a thread frees at once."""
 
 CHECKSUM_SECTION: Final = "record_checksums"
 """The MD5 of each record, in 16 bytes; empty where they are not known."""
@@ -124,7 +119,6 @@ class IndexFile:
             if CIRCULAR_SECTION in self._sections:
                 self._again = map_file(file.fileno(), self._memory.size)
         self._present: list[Page] = []
-        self._brought_early: list[Section] = []
         self._reads_bases_beside = False
         header = self.header
         self.padded_reference: CodeArray = self._array("reference", "<u1")
@@ -185,26 +179,7 @@ class IndexFile:
             sections += self._sections_of(page.index)
         if sum(section.byte_count for section in sections) > free_memory():
             return
-        early, self._brought_early = self._brought_early, []
-        bring_in([self._bytes_of(section) for section in sections if section not in early])
-
-    def bring_in_early(self) -> None:
-        """Load what every search of a k-mer index reads, before it is known which one comes."""
-        sections = [one for one in self.header.sections if not one.name.endswith(BASES_BESIDE)]
-        if sum(section.byte_count for section in sections) <= free_memory():
-            self._brought_early = sections
-            bring_in([self._bytes_of(section) for section in sections])
-
-    def give_up_pages(self, executor: Executor) -> None:
-        """Let threads free the memory of all pages, which nothing reads any more.
-
-        At its end, a process frees it in one thread: half a second for 9 GB.
-        """
-        for page in self.pages:
-            for section in self._sections_of(page.index):
-                content = self._bytes_of(section)
-                for begin in range(0, content.size, BYTES_FREED_AT_ONCE):
-                    executor.submit(give_up, [content[begin : begin + BYTES_FREED_AT_ONCE]])
+        bring_in([self._bytes_of(section) for section in sections])
 
     def _layout_of(self, header: IndexHeader) -> Layout:
         """Return how the trees of a file lie in memory."""

@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final
@@ -23,7 +23,6 @@ import numpy as np
 
 from mummergpu.index.format import ALIGNMENT
 from mummergpu.runtime.arrays import ByteArray
-from mummergpu.runtime.processors import processor_count
 
 # Constants that the module `mmap` lacks, or has only in later versions. Those without a system in
 # their name are the same on Linux and macOS.
@@ -41,14 +40,6 @@ _HUGE_PAGE: Final = 1 << 21
 
 _BYTES_AT_ONCE: Final = 1 << 24
 """The bytes that one call asks the system for; between two calls the thread can end."""
-
-MOST_LOADERS: Final = 4
-PROCESSORS_OF_LOADER: Final = 4
-"""The most threads that load a mapped file, and the processors for each: one thread needs more than
-a second for 9 GB, and reads are parsed meanwhile."""
-
-_Piece = tuple[int, int]
-"""Where some memory begins, and its bytes."""
 
 
 def map_file(descriptor: int, size: int, room_before: int = 0, room_behind: int = 0) -> ByteArray:
@@ -84,13 +75,11 @@ def _array_at(address: int, size: int, begin: int, total: int) -> ByteArray:
 
 
 def bring_in(parts: Sequence[ByteArray]) -> None:
-    """Load parts of a mapped file, in threads that the process does not wait for.
+    """Load parts of a mapped file, in a thread that the process does not wait for.
 
     Without this the system loads each piece at its first touch, at ten times the cost.
     """
-    pieces = _pieces(parts)
-    for _ in range(max(1, min(MOST_LOADERS, processor_count() // PROCESSORS_OF_LOADER))):
-        threading.Thread(target=_populate, args=(parts, pieces), daemon=True).start()
+    threading.Thread(target=_populate, args=(parts,), daemon=True).start()
 
 
 def give_up(parts: Sequence[ByteArray]) -> None:
@@ -107,27 +96,19 @@ def give_up(parts: Sequence[ByteArray]) -> None:
         _library().madvise(part.ctypes.data, part.size, _DONT_NEED)
 
 
-def _pieces(parts: Sequence[ByteArray]) -> Iterator[_Piece]:
-    """Return an iterator over the pieces of parts of a mapped file, which threads may share."""
-    pieces = []
-    for part in parts:
-        end = part.ctypes.data + part.size
-        first = part.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
-        for begin in range(first, end, _BYTES_AT_ONCE):
-            pieces.append((begin, min(_BYTES_AT_ONCE, end - begin)))
-    return iter(pieces)
+def _populate(parts: Sequence[ByteArray]) -> None:
+    """Load parts of a mapped file.
 
-
-def _populate(_parts: Sequence[ByteArray], pieces: Iterator[_Piece]) -> None:
-    """Load pieces of parts of a mapped file.
-
-    The first argument keeps the file mapped. Python's own `madvise` would not let other threads run
+    The argument keeps the file mapped. Python's own `madvise` would not let other threads run
     during the call. Linux before 5.14 refuses the call, which does no harm.
     """
     with suppress(OSError, AttributeError):
         advise: Callable[[int, int, int], int] = _library().madvise
-        for begin, size in pieces:
-            advise(begin, size, _BRING_IN)
+        for part in parts:
+            end = part.ctypes.data + part.size
+            first = part.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+            for begin in range(first, end, _BYTES_AT_ONCE):
+                advise(begin, min(_BYTES_AT_ONCE, end - begin), _BRING_IN)
 
 
 def _map(address: int | None, size: int, protection: int, flags: int, descriptor: int) -> int:

@@ -95,8 +95,6 @@ def run(options: MapOptions, context: RunContext) -> None:
         job = FileJob(options, context)
         reads = stack.enter_context(job.read_stream(reading))
         source = open_source(options, context, reading, True, maps_reads=True)
-        if isinstance(source, IndexFile) and options.memory is None:
-            source.bring_in_early()
         checksums = job.start_checksums(source)
         # A device has started in the meantime.
         backend = opening.result()
@@ -115,8 +113,6 @@ def run(options: MapOptions, context: RunContext) -> None:
             for prepared in results:
                 mapped.write(prepared)
                 del prepared
-        if isinstance(source, IndexFile):
-            source.give_up_pages(context.executor)
         mapped.finish()
 
 

@@ -5,7 +5,6 @@ import mmap
 import os
 import sys
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
 import numpy as np
@@ -90,38 +89,6 @@ def test_what_is_written_comes_back(told, fasta, tmp_path):
         one = build_page(reference, other.page, layout, Stats())
         assert_same(one, replace(other, tree=one.tree))
         assert_same(one.tree, other.tree)
-
-
-def test_what_was_brought_in_early_is_not_brought_in_again(fasta, tmp_path, monkeypatch):
-    index = IndexFile(str(index_of(fasta, tmp_path, **SAMPLED)))
-    calls = []
-
-    def note(parts):
-        calls.append([part.ctypes.data for part in parts])
-
-    monkeypatch.setattr(index_file, "bring_in", note)
-    index.bring_in_early()
-    index.groups_within(MemoryBudget.of(None))
-    for _ in range(2):
-        index.bring_in(index.pages)
-    early, later, again = map(set, calls)
-    assert early and later and not early & later and later < again
-    # A processor reads the bases beside positions, too.
-    assert again - early == later and len(later) == len(index.pages)
-
-
-def test_threads_give_up_all_pages(fasta, tmp_path):
-    if mmap.PAGESIZE != PAGE or sys.platform != "linux":
-        pytest.skip("only Linux with pages of 4 KiB loses what is written")
-    index = IndexFile(str(index_of(fasta, tmp_path, **SAMPLED_PAGES)))
-    tables = [page.table for page in load_pages(index)]
-    found = [table.positions.copy() for table in tables]
-    for table in tables:
-        table.positions[:] = 0
-    with ThreadPoolExecutor(2) as executor:
-        index.give_up_pages(executor)
-    assert len(found) > 1 and all(map(np.array_equal, found, [one.positions for one in tables]))
-    assert all(one.any() for one in found)
 
 
 def test_a_table_without_kmers_comes_back(tmp_path):
@@ -374,7 +341,7 @@ def test_arrays_are_brought_in_on_a_system_without_the_call_of_linux(path, monke
             return int(library.madvise(begin, size, advice))
 
     monkeypatch.setattr(mapped_file, "_library", Watched)
-    mapped_file._populate([array], mapped_file._pieces([array[PAGE:]]))
+    mapped_file._populate([array[PAGE:]])
     ((begin, size, advice),) = calls
     assert begin % (4 * PAGE) == 0 and begin <= array.ctypes.data + PAGE
     assert begin + size == array.ctypes.data + array.size
