@@ -378,7 +378,7 @@ def candidates_of_both(output, monkeypatch, words, files):
 
     def keep_theirs(*given):
         found = find(*given)
-        copies = (array.copy() for array in found)
+        copies = (array.copy() for array in found[0])
         theirs.append(Candidates(*copies))
         return found
 
@@ -392,6 +392,7 @@ def candidates_of_both(output, monkeypatch, words, files):
     expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][measured]
     table = empty_table(expected.counts.size, expected.diagonals.size)
     match = int(words[1]) if "--match" in words else 1
+    table.seeds_kept[:] = found.seeds_kept
     found.fill(RESCUE_ROWS if len(files) == 3 else 0, Costs(match, *[0] * 8), table)
     return table, expected
 

@@ -78,7 +78,7 @@ def columns_of(mapped, reference, prunes, paired, patch):
 
     def counted(*arguments):
         found = find(*arguments)
-        counts.append(int(found.counts.sum()))
+        counts.append(int(found[0].counts.sum()))
         return found
 
     options = MappingOptions(SEED)
