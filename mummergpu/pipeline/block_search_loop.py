@@ -83,8 +83,8 @@ class BlockParts:
             usual = self.max_bases()
             return min(usual, max(fair(), usual // LAST_PARTS, 1))
 
-        while block.base_count > most() and block.can_be_cut:
-            first, block = block.split_at(most())
+        while block.base_count > (size := most()) and block.can_be_cut:
+            first, block = block.split_at(size)
             yield first
         yield block
 
