@@ -185,6 +185,7 @@ def one(options: argparse.Namespace) -> None:
     from mummergpu.hmm.hit_lists import HitRecords, HitWords
     from mummergpu.hmm.options import FinishingOptions
     from mummergpu.hmm.profiles import read_profiles
+    from mummergpu.hmm.stage_counts import VITERBI, Reached
     from mummergpu.input.blocks.protein_rules import ProteinRules
     from mummergpu.input.blocks.proteins import ProteinFiles
 
@@ -203,9 +204,10 @@ def one(options: argparse.Namespace) -> None:
         filters = ProfileFilter(profile, settings.thresholds)
         for count in (1, len(some)):
             numbers = np.arange(count)
-            ours = best_of(lambda: domains.search(filters, proteins, numbers))  # noqa: B023
+            reached = Reached.of_all(numbers, VITERBI)
+            ours = best_of(lambda: domains.search(filters, proteins, reached))  # noqa: B023
             theirs = best_of(lambda: finisher.search(profile, proteins, numbers))  # noqa: B023
-            mine, _ = domains.search(filters, proteins, numbers)
+            mine, _ = domains.search(filters, proteins, reached)
             other = HitRecords.of_hits(finisher.search(profile, proteins, numbers)[0], False)
             if [*map(HitWords.of_record, mine.records())] != [
                 *map(HitWords.of_record, other.records())

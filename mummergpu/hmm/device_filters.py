@@ -23,6 +23,14 @@ from mummergpu.errors import BackendError
 from mummergpu.hmm.bias_filter import scores_of_sums
 from mummergpu.hmm.byte_filters import OVERFLOW
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs, PlacedBlock, items_of, rounds_of
+from mummergpu.hmm.filter_decisions import (
+    MSV_SCORE,
+    Decisions,
+    ScoredPairs,
+    compare_bytes,
+    compare_words,
+    keep_pairs,
+)
 from mummergpu.hmm.filter_programs import (
     LIMITS,
     LOWEST_FLOOR,
@@ -40,17 +48,9 @@ from mummergpu.hmm.filter_programs import (
     word_table,
     words_fit,
 )
-from mummergpu.hmm.filters import (
-    Background,
-    PassScores,
-    ProfileFilter,
-    compare_bytes,
-    compare_words,
-    filters_passed,
-    plain_background,
-)
+from mummergpu.hmm.filters import ProfileFilter, plain_background
 from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.hmm.stage_counts import UNKNOWN, VITERBI, Reached
+from mummergpu.hmm.stage_counts import VITERBI, Reached
 from mummergpu.hmm.tables import BYTE_BASE, BYTE_LEAVE, BYTE_SCALE, LN2, word_moves
 from mummergpu.hmm.tile_filter import AUTO, TileFilter
 from mummergpu.runtime.arrays import Int64Array, UInt32Array
@@ -103,6 +103,8 @@ class _Constants:
         The kernels' ``WordLimits``; from the floors the moves of the longest sequence are missing.
     words_fit : ndarray of bool
         Whether a device can compute Viterbi's words.
+    scores : ndarray of float64, shape (profiles, 3)
+        The least passing scores (`ScoredPairs.least`).
     """
 
     def __init__(self, filters: Sequence[ProfileFilter], words_fit: Sequence[bool]) -> None:
@@ -121,11 +123,7 @@ class _Constants:
         self.floors = np.array([word_floor(one.words) for one in filters], dtype=np.int64)
         self.overflows = np.array([word_overflow(one.words) for one in filters], dtype=np.int64)
         self.words_fit = np.array(words_fit, dtype=np.bool_)
-        self._scores = np.array([one.scores for one in filters], dtype=np.float32).reshape(-1, 3)
-
-    def scores_of(self, profiles: Int64Array) -> PassScores:
-        """Return the least passing scores for the profiles of pairs."""
-        return PassScores(*self._scores[profiles].T)
+        self.scores = np.array([one.scores for one in filters], dtype=np.float64).reshape(-1, 3)
 
 
 def _msv_from_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
@@ -278,33 +276,27 @@ class DeviceFilters:
         sizes = placed.sizes[pairs.sequences]
         background = plain_background(placed.lengths, sizes)
         is_corrected = self._own[0].thresholds.bias_filter
-        # Without a composition HMMER's number is no score: HMMER decides about these itself.
-        undecided = np.zeros(sizes.size, dtype=np.bool_)
         if is_corrected:
-            undecided = ~constants.has_composition[pairs.profiles]
-            chosen = np.nonzero(~undecided)[0]
+            has_composition = constants.has_composition[pairs.profiles]
+            # Without one HMMER's number is no score: HMMER decides about these itself.
+            background.margin[~has_composition] = np.inf
+            chosen = np.nonzero(has_composition)[0]
             sums = worker.composition_sums(
                 self._sequence_program, placed, pairs.those(chosen), self._odds.address
             )
             background.nats[chosen], background.margin[chosen] = scores_of_sums(sums, sizes[chosen])
-        scores = constants.scores_of(pairs.profiles)
         byte_moves = placed.lengths.move[sizes]
-        passes, compared = compare_bytes(left, byte_moves, background, scores)
-        compared = compared[~undecided[compared]]
+        scored = ScoredPairs(pairs.profiles, left, byte_moves, background, constants.scores)
+        decisions = Decisions.of_pairs(pairs.size)
+        compared = decisions.compared[: compare_bytes(scored, decisions)]
         words = self._viterbi_words(worker, placed, block, pairs.those(compared))
         moves = word_moves(placed.lengths.move.size - 1)[sizes[compared]]
-        own = Background(background.nats[compared], background.margin[compared])
-        passes[compared] = compare_words(words, moves, own, scores.viterbi[compared])
-        stats.add(passed_viterbi=int((passes | undecided).sum()))
-        if not counts:
-            kept = pairs.those(passes | undecided)
-            return kept, np.full(kept.size, VITERBI)
-        lowest = np.zeros(passes.size, dtype=np.bool_)
-        own = Background(own.nats, -own.margin)
-        lowest[compared] = compare_words(words, moves, own, scores.viterbi[compared])
-        passed = filters_passed(left, byte_moves, background, scores, (passes, lowest))
-        passed[undecided] = UNKNOWN
-        return pairs, passed
+        compare_words(scored, words, moves, compared.size, decisions)
+        kept = np.empty(pairs.size, dtype=np.int64)
+        kept = kept[: keep_pairs(decisions, counts, kept)]
+        passed = decisions.passed[kept]
+        stats.add(passed_viterbi=Reached(kept, passed).passing(VITERBI).size)
+        return pairs.those(kept), passed
 
     def _passing_cells(
         self, worker: FilterWorker, placed: PlacedBlock, first: int, end: int
@@ -367,7 +359,7 @@ class DeviceFilters:
         nats = (left - move - BYTE_BASE).astype(np.float32) / BYTE_SCALE - np.float32(3)
         nats -= placed.lengths.null[sizes]
         bits = (nats.astype(np.float64) / LN2).astype(np.float32)
-        passes = (left == OVERFLOW) | (bits >= constants.scores_of(pairs.profiles).msv)
+        passes = (left == OVERFLOW) | (bits >= constants.scores[pairs.profiles, MSV_SCORE])
         return pairs.those(passes), left[passes]
 
     def _viterbi_words(

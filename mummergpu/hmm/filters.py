@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm import byte_filters, tables, word_filter
+from mummergpu.hmm import tables, word_filter
 from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import (
     LANES,
@@ -19,6 +19,13 @@ from mummergpu.hmm.byte_filters import (
     find_cells,
     minimal_cells,
     striped_bytes,
+)
+from mummergpu.hmm.filter_decisions import (
+    Background,
+    Decisions,
+    ScoredPairs,
+    keep_pairs,
+    pass_viterbi,
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.options import FilterThresholds
@@ -53,7 +60,12 @@ def gumbel_tail(score: float, mu: float, rate: float) -> float:
 
 
 def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
-    """Return the least float32 whose tail is not above a limit; -inf if all pass."""
+    """Return the least float32 whose tail is not above a limit.
+
+    It is -inf if all scores pass, and NaN if none do.
+    """
+    if limit < 0:
+        return np.float32(np.nan)
     if limit >= 1 or not rate > 0:
         return np.float32(-np.inf)
 
@@ -92,18 +104,11 @@ def _float_of(order: int) -> np.float32:
 
 
 class PassScores(NamedTuple):
-    """The least passing scores in bits: one for all sequences, or one for each."""
+    """The least passing scores in bits, in the order of `filter_decisions`."""
 
-    msv: Any
-    skip: Any  # From which on MSV's score lets a sequence pass Viterbi's filter too
-    viterbi: Any
-
-
-class Background(NamedTuple):
-    """The scores of sequences without the profile, and the largest differences to HMMER's; nats."""
-
-    nats: Float64Array
-    margin: Float64Array
+    msv: np.float32
+    skip: np.float32  # From which on MSV's score lets a sequence pass Viterbi's filter too
+    viterbi: np.float32
 
 
 def lengths_up_to(longest: int) -> tables.LengthTables:
@@ -114,60 +119,6 @@ def lengths_up_to(longest: int) -> tables.LengthTables:
 def plain_background(lengths: tables.LengthTables, sizes: Int64Array) -> Background:
     """Return the background without correction for composition, for sequences of some lengths."""
     return Background(lengths.null[sizes].astype(np.float64), np.full(sizes.size, _ROUNDING))
-
-
-def _byte_bits(exit_scores: Int64Array, moves: Int64Array, background: Background) -> Float64Array:
-    """Return the highest bits that the bytes with which sequences leave MSV may stand for."""
-    nats = (exit_scores - moves - tables.BYTE_BASE) / float(tables.BYTE_SCALE) - 3.0
-    nats[exit_scores == byte_filters.OVERFLOW] = np.inf
-    return (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
-
-
-def compare_bytes(
-    exit_scores: Int64Array, moves: Int64Array, background: Background, scores: PassScores
-) -> tuple[BoolArray, Int64Array]:
-    """Return which sequences pass Viterbi by MSV's byte alone, and the numbers of those that may.
-
-    The first array is written to when Viterbi has decided about the others.
-    """
-    bits = _byte_bits(exit_scores, moves, background)
-    kept = bits >= scores.msv
-    passes = bits >= scores.skip
-    return kept & passes, np.nonzero(kept & ~passes)[0]
-
-
-def compare_words(
-    words: Int64Array, moves: Int64Array, background: Background, score: Any
-) -> BoolArray:
-    """Return which sequences pass Viterbi's filter."""
-    nats = (words + moves - tables.WORD_BASE) / float(tables.WORD_SCALE) - 3.0
-    nats[words == word_filter.OVERFLOW] = np.inf
-    bits = (nats - background.nats) / tables.LN2 + background.margin / tables.LN2
-    passes: BoolArray = bits >= score
-    return passes
-
-
-def filters_passed(
-    exit_scores: Int64Array,
-    moves: Int64Array,
-    background: Background,
-    scores: PassScores,
-    by_words: tuple[BoolArray, BoolArray],
-) -> Int64Array:
-    """Return how many filters each sequence that passed MSV passes up to Viterbi's, or `UNKNOWN`.
-
-    `by_words` are which sequences Viterbi lets pass at the highest of the scores that rounding
-    leaves open, and at the lowest; false for those that it was not asked about.
-    """
-    high = _byte_bits(exit_scores, moves, background)
-    low = high - 2 * background.margin / tables.LN2
-    kept, skips = (low >= scores.msv), (low >= scores.skip)
-    highest, lowest = by_words
-    unknown = kept != (high >= scores.msv)
-    unknown |= skips != (high >= scores.skip)
-    unknown |= ~skips & (highest != lowest)
-    passed = 1 + kept + (kept & (skips | lowest))
-    return np.where(unknown, UNKNOWN, passed).astype(np.int64)
 
 
 class ProfileFilter:
@@ -188,6 +139,7 @@ class ProfileFilter:
             thresholds.F2, statistics.viterbi_mu, statistics.viterbi_lambda
         )
         self.scores = PassScores(msv, skip, viterbi)
+        self._least_scores = np.array([self.scores], dtype=np.float64)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
         matches = tables.match_scores(profile.matches)
@@ -231,7 +183,7 @@ class ProfileFilter:
             found, survivors = Reached.of_all(sequences, UNKNOWN), sequences
         else:
             found = self._pass_viterbi(block, sequences, exit_scores, lengths, stats, counts)
-            survivors = found.sequences[(found.filters == UNKNOWN) | (found.filters >= VITERBI)]
+            survivors = found.passing(VITERBI)
         stats.add(passed_viterbi=int(survivors.size))
         return found
 
@@ -241,14 +193,15 @@ class ProfileFilter:
         stats.add(passed_msv=int(sequences.size), passed_viterbi=int(sequences.size))
         return Reached.of_all(sequences, VITERBI if self.thresholds.F2 >= 1 else UNKNOWN)
 
-    def pass_forward(self, block: ProteinBlock, sequences: Int64Array, stats: Stats) -> Reached:
-        """Return how many filters the survivors of Viterbi's pass.
+    def pass_forward(self, block: ProteinBlock, reached: Reached, stats: Stats) -> Reached:
+        """Return how many filters those sequences pass that pass Viterbi's, or may.
 
         Most do not pass Forward's, and this check costs a fraction of the one in `finishing`.
         """
-        same = np.zeros(sequences.size, dtype=np.int64)
-        passing = self._forward.passing(block, same, sequences, stats)
-        return Reached.of_all(sequences, VITERBI).after_forward(*passing)
+        survivors = reached.those_passing(VITERBI)
+        same = np.zeros(survivors.sequences.size, dtype=np.int64)
+        passing = self._forward.passing(block, same, survivors.sequences, stats)
+        return survivors.after_forward(*passing)
 
     def decide(self, block: ProteinBlock, background: Float64Array) -> tuple[BoolArray, BoolArray]:
         """Return which sequences pass HMMER's filters up to Viterbi's, and which may or may not.
@@ -301,22 +254,21 @@ class ProfileFilter:
         counts: bool,
     ) -> Reached:
         """Return `filtered` of the sequences that pass MSV, given their background."""
-        sizes = block.offsets[sequences + 1] - block.offsets[sequences]
-        passes, compared = compare_bytes(exit_scores, lengths.move[sizes], background, self.scores)
+        if not sequences.size:
+            return Reached.of_all(sequences, VITERBI)
+        byte_moves = lengths.move[block.offsets[sequences + 1] - block.offsets[sequences]]
+        same = np.zeros(sequences.size, dtype=np.int64)
+        room = np.empty((3, sequences.size), dtype=np.int64)
+        pairs = ScoredPairs(same, exit_scores, byte_moves, background, self._least_scores)
+        decisions = Decisions.of_pairs(sequences.size)
         with nullcontext() if stats is None else stats.stage("profile_viterbi"):
-            words = self.viterbi_words(block, sequences[compared], lengths)
+            words, moves = self._striped_words, tables.word_moves(lengths.move.size - 1)
+            cells = word_filter.row_cells(words)
+            residues = pass_viterbi(block, words, moves, cells, sequences, pairs, decisions, room)
         if stats is not None:
-            stats.add_cells("profile_viterbi", int(sizes[compared].sum()) * self.profile.nodes)
-        moves = tables.word_moves(lengths.move.size - 1)[sizes[compared]]
-        own = Background(background.nats[compared], background.margin[compared])
-        passes[compared] = compare_words(words, moves, own, self.scores.viterbi)
-        if not counts:
-            return Reached.of_all(sequences[passes], VITERBI)
-        by_words = passes, np.zeros(passes.size, dtype=np.bool_)
-        own = Background(own.nats, -own.margin)
-        by_words[1][compared] = compare_words(words, moves, own, self.scores.viterbi)
-        passed = filters_passed(exit_scores, lengths.move[sizes], background, self.scores, by_words)
-        return Reached(sequences, passed)
+            stats.add_cells("profile_viterbi", residues * self.profile.nodes)
+        kept = room[0, : keep_pairs(decisions, counts, room[0])]
+        return Reached(sequences[kept], decisions.passed[kept])
 
     def viterbi_words(
         self, block: ProteinBlock, sequences: Int64Array, lengths: tables.LengthTables
@@ -325,8 +277,7 @@ class ProfileFilter:
         scores = np.empty(sequences.size, dtype=np.int64)
         if sequences.size:
             words, moves = self._striped_words, tables.word_moves(lengths.move.size - 1)
-            cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
-            score_viterbi(block, words, moves, cells, sequences, scores)
+            score_viterbi(block, words, moves, word_filter.row_cells(words), sequences, scores)
         return scores
 
     def _pass_msv(

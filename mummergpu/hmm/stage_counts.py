@@ -44,14 +44,23 @@ class Reached(NamedTuple):
 
     def passing(self, filters: int) -> Int64Array:
         """Return the sequences that pass so many filters, or may."""
-        chosen: Int64Array = self.sequences[(self.filters >= filters) | (self.filters == UNKNOWN)]
-        return chosen
+        return self.those_passing(filters).sequences
+
+    def those_passing(self, filters: int) -> Reached:
+        """Return `passing` with the filters of each."""
+        chosen = (self.filters >= filters) | (self.filters == UNKNOWN)
+        return Reached(self.sequences[chosen], self.filters[chosen])
+
+    def part(self, first: int, end: int) -> Reached:
+        """Return some of the sequences."""
+        return Reached(self.sequences[first:end], self.filters[first:end])
 
     def after_forward(self, passes: BoolArray, is_sure: BoolArray) -> Reached:
         """Return the same when Forward has decided about those that pass the filters before."""
         filters = self.filters.copy()
         chosen = (filters >= VITERBI) | (filters == UNKNOWN)
-        filters[chosen] = np.where(passes, np.where(is_sure, FILTERS, UNKNOWN), VITERBI)
+        is_known = is_sure & (filters[chosen] != UNKNOWN)
+        filters[chosen] = np.where(passes, np.where(is_known, FILTERS, UNKNOWN), VITERBI)
         return Reached(self.sequences, filters)
 
     def with_filters(self, forward: Reached) -> Reached:

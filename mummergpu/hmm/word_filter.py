@@ -195,6 +195,11 @@ extend_deletions = cast(Any, intrinsic(_extend_deletions))
 """Called with the cells, the transitions and the registers of a row."""
 
 
+def row_cells(words: StripedWords) -> Int16Array:
+    """Return memory for the three states of each register of a row."""
+    return np.empty(3 * words.registers * LANES, dtype=np.int16)
+
+
 @jit
 def score_viterbi(
     block: ProteinBlock,
@@ -206,7 +211,7 @@ def score_viterbi(
 ) -> None:
     """Compute the word with which each sequence's best path leaves the profile, or `OVERFLOW`.
 
-    `moves` are `tables.word_moves`; `cells` is memory for three registers for each one of a row.
+    `moves` are `tables.word_moves`; `cells` are `row_cells`.
     """
     for candidate in range(sequences.size):
         begin = block.offsets[sequences[candidate]]

@@ -346,10 +346,10 @@ class ProfileJob(ABC):
         return self.settled(one.profile, proteins, proteins.scored(found))
 
     def passing_forward(
-        self, one: ProfileFilter, proteins: NumberedProteins, survivors: Int64Array
+        self, one: ProfileFilter, proteins: NumberedProteins, reached: Reached
     ) -> Reached:
         """Return how many filters the survivors of those before Forward's pass."""
-        found = one.pass_forward(proteins.block, survivors, self._context.stats)
+        found = one.pass_forward(proteins.block, reached, self._context.stats)
         return self.settled(one.profile, proteins, found)
 
     def _survivors(

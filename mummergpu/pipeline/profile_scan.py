@@ -12,7 +12,7 @@ from mummergpu.hmm.domains.finisher import ScannedPair
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Reached, Statistics
+from mummergpu.hmm.stage_counts import FILTERS, Reached, Statistics
 from mummergpu.input.blocks.proteins import NamedProteins
 from mummergpu.pipeline.profile_job import (
     FEW_THREADS,
@@ -135,7 +135,7 @@ class ProfileScan(ProfileJob):
         reached: list[Reached] | None,
         filters: Sequence[ProfileFilter],
         counts: Int64Array,
-    ) -> list[Int64Array]:
+    ) -> list[Reached]:
         """Return the proteins that pass the filters of each profile; count each filter's.
 
         `reached` has those of a device, `counts` a row for each protein.
@@ -145,14 +145,13 @@ class ProfileScan(ProfileJob):
             if reached is not None:
                 return reached[number]
             found = self.passing(filters[number], proteins)
-            survivors = found.passing(VITERBI)
-            forward = self.passing_forward(filters[number], proteins, survivors)
+            forward = self.passing_forward(filters[number], proteins, found)
             return found.with_filters(forward) if self._options.counts_stages else forward
 
         every, context = range(len(filters)), self._context
         kept = []
         for found in ordered_results(context.executor, context.window, every, summed):
-            kept.append(found.passing(FILTERS))
+            kept.append(found.those_passing(FILTERS))
             if self._options.counts_stages:
                 for filters_passed in range(1, FILTERS + 1):
                     counts[found.passing(filters_passed), filters_passed - 1] += 1
@@ -162,15 +161,16 @@ class ProfileScan(ProfileJob):
         self,
         parts: list[list[HitRecords]],
         proteins: NumberedProteins,
-        kept: list[Int64Array],
+        kept: list[Reached],
         filters: Sequence[ProfileFilter],
         before: int,
     ) -> None:
         """Add the hits of each protein of a block; `before` counts the earlier profiles."""
         context, records = self._context, proteins.records
         stats = context.stats
-        numbers = np.repeat(np.arange(len(filters)), [one.size for one in kept])
-        sequences = np.concatenate(kept)
+        own = [one.sequences for one in kept]
+        numbers = np.repeat(np.arange(len(filters)), [one.size for one in own])
+        sequences = np.concatenate(own)
         pairs = self._pairs(records, filters, kept)
         # Stable, so that the profiles of a protein stay in the order of their files.
         order = np.argsort(sequences, kind="stable")
@@ -202,7 +202,7 @@ class ProfileScan(ProfileJob):
         self,
         records: NamedProteins,
         filters: Sequence[ProfileFilter],
-        survivors: Sequence[Int64Array],
+        survivors: Sequence[Reached],
     ) -> list[dict[int, ScannedPair]] | None:
         """Compare profiles with the proteins that passed their filters; None for alignments."""
         if self._options.needs_alignments:
@@ -210,18 +210,18 @@ class ProfileScan(ProfileJob):
         pairs: list[dict[int, ScannedPair]] = [{} for _ in filters]
         sizes = np.diff(records.offsets)
 
-        def compare(part: tuple[int, Int64Array]) -> tuple[int, dict[int, ScannedPair]]:
+        def compare(part: tuple[int, Reached]) -> tuple[int, dict[int, ScannedPair]]:
             number, some = part
             stats, profile = self._context.stats, filters[number].profile
             self._options.check_cutoffs(profile)
-            stats.add_cells("profile_finishing", int(sizes[some].sum()) * profile.nodes)
+            stats.add_cells("profile_finishing", int(sizes[some.sequences].sum()) * profile.nodes)
             with stats.stage("profile_finishing"):
                 return number, self._domains.scan(filters[number], records, some)
 
         parts = (
-            (number, own[first : first + SEQUENCES_AT_ONCE])
+            (number, own.part(first, first + SEQUENCES_AT_ONCE))
             for number, own in enumerate(survivors)
-            for first in range(0, own.size, SEQUENCES_AT_ONCE)
+            for first in range(0, own.sequences.size, SEQUENCES_AT_ONCE)
         )
         context = self._context
         for number, found in ordered_results(context.executor, context.window, parts, compare):

@@ -16,7 +16,7 @@ import numpy as np
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.hit_lists import HitCounts, HitList, HitRecords
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Statistics
+from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Reached, Statistics
 from mummergpu.hmm.text_report import TextReport
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.record_reader import printable
@@ -134,7 +134,7 @@ def _open_sink(
 
 
 class _Task:
-    """A profile and proteins, with the numbers of the proteins that passed the filters, if known.
+    """A profile and proteins, with those that passed the filters, if they are known.
 
     `is_summed` means that they have passed the Forward filter, too; `passed` counts those that
     passed each filter, for a report.
@@ -144,7 +144,7 @@ class _Task:
         self,
         proteins: NumberedProteins,
         number: int,
-        survivors: Int64Array | None = None,
+        survivors: Reached | None = None,
         is_summed: bool = False,
         passed: Int64Array | None = None,
     ) -> None:
@@ -163,8 +163,8 @@ class _Task:
         """Yield tasks with up to `at_once` survivors each; the first has the counts."""
         survivors, size = self.survivors, self.at_once
         assert survivors is not None
-        for begin in range(0, survivors.size, size):
-            own, passed = survivors[begin : begin + size], self.passed if begin == 0 else None
+        for begin in range(0, survivors.sequences.size, size):
+            own, passed = survivors.part(begin, begin + size), self.passed if begin == 0 else None
             yield _Task(self.proteins, self.number, own, self.is_summed, passed)
 
 
@@ -264,9 +264,9 @@ class ProfileSearch(ProfileJob):
                         if passed is None:
                             yield _Task(proteins, number)
                         else:
-                            survivors = passed[number].passing(FILTERS)
+                            survivors = passed[number].those_passing(FILTERS)
                             counts = passed[number].counts() if counts_stages else None
-                            if survivors.size or counts_stages:
+                            if survivors.sequences.size or counts_stages:
                                 yield _Task(proteins, number, survivors, True, counts)
 
         # Even after an error, the device must end its work before its memory is freed.
@@ -305,17 +305,17 @@ class ProfileSearch(ProfileJob):
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
             found = self.passing(profile_filter, task.proteins)
-            task.survivors = found.passing(VITERBI)
+            task.survivors = found.those_passing(VITERBI)
             if self._options.counts_stages:
                 task.passed[:VITERBI] = found.counts()[:VITERBI]
-        if not task.is_summed and task.survivors.size <= task.at_once:
+        if not task.is_summed and task.survivors.sequences.size <= task.at_once:
             found = self.passing_forward(profile_filter, task.proteins, task.survivors)
-            task.survivors, task.is_summed = found.passing(FILTERS), True
+            task.survivors, task.is_summed = found.those_passing(FILTERS), True
             if self._options.counts_stages:
-                task.passed[VITERBI:] += task.survivors.size
-        if task.survivors.size > task.at_once:
+                task.passed[VITERBI:] += task.survivors.sequences.size
+        survivors = task.survivors.sequences
+        if survivors.size > task.at_once:
             return None
-        survivors = task.survivors
         if survivors.size == 0:
             return _Found(task.proteins, task.number, None, task.passed)
         residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
@@ -326,7 +326,7 @@ class ProfileSearch(ProfileJob):
                 top_hits, impossible = self._finisher.search(profile, records, survivors)
                 hits = HitRecords.of_hits(top_hits, True)
             else:
-                hits, impossible = self._domains.search(profile_filter, records, survivors)
+                hits, impossible = self._domains.search(profile_filter, records, task.survivors)
 
             def place_of(name: bytes) -> int:
                 text = name.decode("utf-8", "surrogateescape")

@@ -19,8 +19,8 @@ from mummergpu.hmm.hit_lists import HitRecords
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
+from mummergpu.hmm.stage_counts import Reached
 from mummergpu.input.blocks.proteins import NamedProteins
-from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.pyhmmer_library import bytes_of
 
 
@@ -60,7 +60,7 @@ class DomainFinisher:
         return HitWriter(self._options, profile, limits)
 
     def search(
-        self, profile_filter: ProfileFilter, proteins: NamedProteins, survivors: Int64Array
+        self, profile_filter: ProfileFilter, proteins: NamedProteins, reached: Reached
     ) -> tuple[HitRecords, list[int]]:
         """Compare the survivors of a block with a profile (HMMER's hmmsearch).
 
@@ -69,7 +69,8 @@ class DomainFinisher:
         """
         profile = profile_filter.profile
         block = ProteinBlock(proteins.codes, proteins.offsets)
-        found, others = self._domains_of(profile_filter).found(block, survivors)
+        found, others = self._domains_of(profile_filter).found(block, reached)
+        survivors = reached.sequences
         if others.all():
             hits, impossible = self._finisher.search(profile, proteins, survivors)
             return HitRecords.of_hits(hits, False), impossible
@@ -95,14 +96,14 @@ class DomainFinisher:
         return HitRecords.of_records(ordered, cutoffs), left_out
 
     def scan(
-        self, profile_filter: ProfileFilter, proteins: NamedProteins, sequences: Int64Array
+        self, profile_filter: ProfileFilter, proteins: NamedProteins, reached: Reached
     ) -> dict[int, ScannedPair]:
-        """Compare proteins whose filters passed with a profile, for `of_protein`."""
+        """Compare proteins that passed the filters with a profile, for `of_protein`."""
         profile = profile_filter.profile
         block = ProteinBlock(proteins.codes, proteins.offsets)
-        found, others = self._domains_of(profile_filter).found(block, sequences)
+        found, others = self._domains_of(profile_filter).found(block, reached)
         writer = self._writer(profile, self._cutoffs(profile))
-        pairs = {number: ScannedPair(writer) for number in sequences[others].tolist()}
+        pairs = {number: ScannedPair(writer) for number in reached.sequences[others].tolist()}
         target = Target(*map(bytes_of, (profile.name, profile.accession, profile.description)))
         records = writer.records(found, repeat(target))
         for number, record, score in zip(

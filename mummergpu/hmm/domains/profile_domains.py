@@ -16,6 +16,7 @@ from mummergpu.hmm.domains.parses import Parses
 from mummergpu.hmm.domains.scores import score_backgrounds
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.proteins import CODES, RESIDUES, ProteinBlock
+from mummergpu.hmm.stage_counts import UNKNOWN, Reached
 from mummergpu.hmm.tables import BACKGROUND
 from mummergpu.runtime.arrays import BoolArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import flattened
@@ -60,12 +61,13 @@ class ProfileDomains:
         )
         return scores
 
-    def found(self, block: ProteinBlock, sequences: Int64Array) -> tuple[FoundDomains, BoolArray]:
+    def found(self, block: ProteinBlock, reached: Reached) -> tuple[FoundDomains, BoolArray]:
         """Return the sequences that have domains, scored, in their order.
 
         The second result tells which ones HMMER itself must compare: those whose numbers float32
         cannot hold, and those of which the filters here cannot tell whether HMMER's let them pass.
         """
+        sequences = reached.sequences
         others = np.zeros(sequences.size, dtype=np.bool_)
         if self._is_corrected and self._composition is None:
             others[:] = True
@@ -73,10 +75,12 @@ class ProfileDomains:
         others |= (sizes == 0) | (sizes > LONGEST)
         own = np.flatnonzero(~others)
         backgrounds = self.backgrounds(block, sequences[own])
-        if own.size:
-            passes, unknown = self._decide(block, sequences[own], backgrounds)
-            others[own[unknown]] = True
-            own, backgrounds = own[passes & ~unknown], backgrounds[passes & ~unknown]
+        if (reached.filters == UNKNOWN).any():
+            doubtful = np.flatnonzero(reached.filters[own] == UNKNOWN)
+            passes, unknown = self._decide(block, sequences[own[doubtful]], backgrounds[doubtful])
+            others[own[doubtful[unknown]]] = True
+            left = doubtful[~passes | unknown]
+            own, backgrounds = np.delete(own, left), np.delete(backgrounds, left, axis=0)
         parses = Parses.of(block, sequences[own])
         parses.scores[:, [fields.NULL, fields.CORRECTED]] = backgrounds
         envelopes = self._finder.find(self.odds, parses, self._limits)

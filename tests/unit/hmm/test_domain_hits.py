@@ -16,8 +16,10 @@ from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.hit_lists import HitRecords
 from mummergpu.hmm.options import FilterThresholds, FinishingOptions
 from mummergpu.hmm.proteins import SYMBOLS, ProteinBlock
+from mummergpu.hmm.stage_counts import UNKNOWN, VITERBI, Reached
 from mummergpu.input.blocks.protein_rules import ProteinRules
 from mummergpu.input.blocks.proteins import ProteinsInMemory
+from mummergpu.runtime.stats import Stats
 
 pytest.importorskip("pyhmmer")
 
@@ -77,7 +79,7 @@ def compared_hits(options, profile, sequences):
     domains = ProfileDomains(
         ProfileFilter(profile, options.thresholds), DomainFinder(options.seed, options.null2)
     )
-    found, left = domains.found(block, survivors)
+    found, left = domains.found(block, Reached.of_all(survivors, UNKNOWN))
     writer = HitWriter(options, profile, NO_LIMITS)
     names = [proteins.name(number).encode() for number in found.numbers]
     records = writer.records(found, (Target(name, b"", b"") for name in names))
@@ -123,7 +125,8 @@ def test_hits_of_long_profiles_and_in_long_sequences():
 def test_memory_that_is_too_small_at_first(monkeypatch):
     profile = some_profiles((64,))[-1]
     sequences = repeats(profile, 30)
-    block, every = block_of(sequences), np.arange(len(sequences))
+    block = block_of(sequences)
+    every = Reached.of_all(np.arange(len(sequences)), UNKNOWN)
 
     def found():
         filters = ProfileFilter(profile, FilterThresholds())
@@ -150,3 +153,26 @@ def test_the_background_of_sequences(tmp_path):
         np.testing.assert_array_equal(ours[:, 1].view(np.int32), theirs.view(np.int32))
         for one, score in zip(sequences, ours[:, 0], strict=True):
             assert math.isclose(score, one.size * math.log(one.size / (one.size + 1)), abs_tol=20)
+
+
+def test_what_the_filters_are_sure_of():
+    sure = doubtful = dropped = 0
+    for profile in some_profiles((5, 64, 300)):
+        if profile.composition is None:
+            continue
+        sequences = [one for one in sequences_like(profile, 300) if one.size]
+        block = block_of(sequences)
+        for limits in ((0.02, 1e-3), (0.5, 0.3), (0.9, 0.8)):
+            own = ProfileFilter(profile, FilterThresholds(*limits))
+            domains = ProfileDomains(own, DomainFinder(42, True))
+            exact = domains.backgrounds(block, np.arange(len(sequences)))[:, 1]
+            passes, unknown = own.decide(block, exact.astype(np.float64))
+            reached = own.filtered(block, Stats(), False)
+            is_sure = reached.filters == VITERBI
+            assert (passes & ~unknown)[reached.sequences[is_sure]].all()
+            assert (is_sure | (reached.filters == UNKNOWN)).all()
+            left = np.delete(np.arange(len(sequences)), reached.sequences)
+            assert not (passes | unknown)[left].any()
+            sure, doubtful = sure + is_sure.sum(), doubtful + (~is_sure).sum()
+            dropped += left.size
+    assert sure > 500 and dropped > 200 and 0 < doubtful < sure / 20, (sure, doubtful, dropped)

@@ -18,7 +18,7 @@ from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.options import FilterThresholds, FinishingOptions
 from mummergpu.hmm.proteins import CODES, MARKS
-from mummergpu.hmm.stage_counts import FILTERS
+from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Reached
 from mummergpu.hmm.tables import (
     BYTE_BASE,
     BYTE_LEAVE,
@@ -147,7 +147,7 @@ def test_viterbi_scores_are_those_of_hmmer(tmp_path):
         cases += len(sequences)
         words = striped_words(word_tables(profile))
         left = np.empty(len(sequences), dtype=np.int64)
-        cells = np.empty(3 * words.registers * word_filter.LANES, dtype=np.int16)
+        cells = word_filter.row_cells(words)
         score_viterbi(block_of(sequences), words, moves, cells, np.arange(left.size), left)
         overflows += int((left == word_filter.OVERFLOW).sum())
         for codes, found in zip(sequences, left.tolist(), strict=True):
@@ -271,7 +271,8 @@ def test_forward_scores_are_those_of_hmmer_but_for_what_they_say(flushes, tmp_pa
 
 def kept_by(own, block, numbers):
     """Return the sequences that Forward's filter keeps."""
-    return own.pass_forward(block, numbers, Stats()).passing(FILTERS)
+    reached = Reached.of_all(numbers, VITERBI)
+    return own.pass_forward(block, reached, Stats()).passing(FILTERS)
 
 
 def test_what_forward_drops_is_what_hmmer_drops(tmp_path):
