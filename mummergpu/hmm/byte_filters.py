@@ -51,24 +51,33 @@ def striped_bytes(tables: ByteTables, max_registers: int = MAX_REGISTERS) -> Str
     needed = -(-nodes // LANES)
     parts = -(-needed // max_registers)
     registers = next(size for size in REGISTER_COUNTS if size * parts >= needed)
-    padded = np.full((tables.costs.shape[0], parts * registers * LANES), _NEVER, dtype=np.uint8)
-    padded[:, :nodes] = tables.costs
-    # As HMMER's: a score below -127 is -127, which empties any cell that has not overflowed.
-    scores = np.maximum(tables.bias - padded.astype(np.int16), -127).astype(np.int8)
-    by_part = scores.reshape(-1, parts, registers * LANES).transpose(1, 0, 2)
-    return StripedBytes(
-        np.ascontiguousarray(_striped(by_part, registers)),
-        np.ascontiguousarray(_striped(padded, parts * registers)),
-        registers,
-        tables.bias,
-        tables.entry,
-    )
+    width = registers * LANES
+    scores = np.empty((parts, CODES, width), dtype=np.int8)
+    costs = np.empty((CODES, parts * width), dtype=np.uint8)
+    _stripe(tables, registers, scores, costs)
+    return StripedBytes(scores, costs, registers, tables.bias, tables.entry)
 
 
-def _striped(rows: Any, registers: int) -> Any:
-    """Return rows whose lane has nodes that follow each other in successive registers."""
-    lanes = rows.reshape(*rows.shape[:-1], LANES, registers)
-    return np.ascontiguousarray(lanes.swapaxes(-1, -2)).reshape(rows.shape)
+@jit
+def _stripe(tables: ByteTables, registers: int, scores: Any, costs: ByteArray) -> None:
+    """Stripe the scores of each part of the row, and the costs of the whole row."""
+    every = len(scores) * registers
+    nodes = tables.costs.shape[1]
+    for code in range(CODES):
+        for lane in range(LANES):
+            for register in range(every):
+                node = lane * every + register
+                cost = tables.costs[code, node] if node < nodes else _NEVER
+                costs[code, register * LANES + lane] = cost
+        for part in range(len(scores)):
+            for lane in range(LANES):
+                for register in range(registers):
+                    node = (part * LANES + lane) * registers + register
+                    cost = tables.costs[code, node] if node < nodes else _NEVER
+                    # As HMMER's: a score below -127 is -127, which empties any cell that has not
+                    # overflowed.
+                    score = max(tables.bias - np.int64(cost), -127)
+                    scores[part, code, register * LANES + lane] = score
 
 
 def _best_diagonal(
@@ -353,7 +362,9 @@ def msv_from_ssv(cell: int, begin: int, bias: int) -> int:
     return -1 if exit_score > BYTE_BASE else exit_score
 
 
-def minimal_cells(tables: ByteTables, lengths: LengthTables, score: np.float32) -> Int64Array:
+def minimal_cells(
+    tables: ByteTables | StripedBytes, lengths: LengthTables, score: np.float32
+) -> Int64Array:
     """Return the least cell of SSV with which a sequence of each length may pass MSV.
 
     A cell is the highest sum on a diagonal, in bytes, at least 0. With a lower cell the sequence

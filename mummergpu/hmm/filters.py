@@ -142,18 +142,35 @@ class ProfileFilter:
         self._least_scores = np.array([self.scores], dtype=np.float64)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)
-        matches = tables.match_scores(profile.matches)
-        self.bytes = tables.byte_tables(profile, matches)
-        self.words = tables.word_tables(profile, matches)
         self._least = np.zeros(0, dtype=np.int64)
 
     @cached_property
-    def _striped(self) -> StripedBytes:
-        return striped_bytes(self.bytes)
+    def _tables(self) -> tables.FilterTables:
+        return tables.filter_tables(self.profile)
+
+    @property
+    def bytes(self) -> tables.ByteTables:
+        """The tables of SSV and MSV, for devices: the filters here have them striped."""
+        return self._tables.bytes
+
+    @property
+    def words(self) -> tables.WordTables:
+        """The tables of Viterbi's filter, as `bytes`."""
+        return self._tables.words
 
     @cached_property
+    def _all_striped(self) -> tuple[StripedBytes, StripedWords]:
+        # Only a device needs the tables themselves: they are not kept.
+        own = tables.filter_tables(self.profile)
+        return striped_bytes(own.bytes), striped_words(own.words)
+
+    @property
+    def _striped(self) -> StripedBytes:
+        return self._all_striped[0]
+
+    @property
     def _striped_words(self) -> StripedWords:
-        return striped_words(self.words)
+        return self._all_striped[1]
 
     @cached_property
     def _forward(self) -> ForwardFilter:
@@ -286,7 +303,7 @@ class ProfileFilter:
         """Return the sequences that pass MSV, and the bytes with which they leave the profile."""
         least = self._least
         if least.size <= longest:
-            least = self._least = minimal_cells(self.bytes, lengths, self.scores.msv)
+            least = self._least = minimal_cells(self._striped, lengths, self.scores.msv)
         striped = self._striped
         is_cut = striped.scores.shape[0] > 1
         borders = np.empty(longest * LANES if is_cut else 0, dtype=np.uint8)

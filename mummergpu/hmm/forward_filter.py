@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from mummergpu.hmm.domains.logarithms import exp32
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.hmm.tables import entry_probabilities, match_scores
+from mummergpu.hmm.proteins import CODES, ProteinBlock
+from mummergpu.hmm.tables import Constants, constants, fill_scores, fill_steps
 from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
-from mummergpu.runtime.jit import jit
+from mummergpu.runtime.jit import flattened, jit
 from mummergpu.runtime.llvm import intrinsic, ir, types
 from mummergpu.runtime.vectors import FloatVectors, join_turns
 
@@ -40,25 +41,16 @@ _FACTOR: Final = 2.0**-13
 _LEAST_FACTOR: Final = 1e-30
 
 
-class StripedChances(NamedTuple):
-    """The chances of a profile, striped."""
-
-    # (29, registers * LANES): by code: its odds at each node against the background.
-    emissions: Float32Array
-    # For each register: into its matches from the begin state and from the last node's match,
-    # insertion and deletion; from its match to the next deletion and its insertion; its insertion's
-    # own loop; from its deletion to the next; and the factor there of a deletion that enters the
-    # lane. Then, for each of `_DOUBLINGS`, the factor after that many lanes; and the sums of these
-    # factors over all registers.
-    transitions: Float32Array
-    registers: int
-
-
 class ProfileChances(NamedTuple):
     """The chances of some profiles, for compiled functions."""
 
-    # Those of all profiles, one after another.
+    # Of all profiles, one after another: the odds of each code at each node.
     emissions: Float32Array
+    # Of all profiles, one after another. For each register: into its matches from the begin state
+    # and from the last node's match, insertion and deletion; from its match to the next deletion
+    # and its insertion; its insertion's own loop; from its deletion to the next; and the factor
+    # there of a deletion that enters the lane. Then, for each of `_DOUBLINGS`, the factor after
+    # that many lanes; and the sums of these factors over all registers.
     transitions: Float32Array
     # The registers where each profile's begin.
     first_emissions: Int64Array
@@ -68,58 +60,71 @@ class ProfileChances(NamedTuple):
 
 def chances_of(profiles: Sequence[Profile]) -> ProfileChances:
     """Return the chances of one profile or more for `score_forward`."""
-    striped = [*map(striped_chances, profiles)]
-    emissions = [one.emissions.ravel() for one in striped]
-    transitions = [one.transitions for one in striped]
-    return ProfileChances(
-        np.concatenate(emissions),
-        np.concatenate(transitions),
-        _first_registers(emissions),
-        _first_registers(transitions),
-        np.array([one.registers for one in striped]),
+    registers = np.array([-(-one.nodes // LANES) for one in profiles], dtype=np.int64)
+    # The first registers of each profile, and the end of the last one's.
+    emissions, transitions = (
+        np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+        for sizes in (CODES * registers, _STEPS * registers + len(_DOUBLINGS) + 1)
     )
-
-
-def _first_registers(parts: Sequence[Float32Array]) -> Int64Array:
-    sizes = np.array([0, *(one.size // LANES for one in parts)])
-    firsts: Int64Array = np.cumsum(sizes)[:-1]
-    return firsts
-
-
-def striped_chances(profile: Profile) -> StripedChances:
-    """Return the chances of a profile."""
-    nodes = profile.nodes
-    registers = -(-nodes // LANES)
-
-    def striped(rows: Float32Array) -> Float32Array:
-        padded = np.zeros((len(rows), registers * LANES), dtype=np.float32)
-        padded[:, :nodes] = rows
-        return np.ascontiguousarray(padded.reshape(-1, LANES, registers).swapaxes(1, 2))
-
-    match, insert, delete, insert_match, loop, delete_match, deletes = profile.transitions[
-        1:nodes
-    ].T
-    rows = np.zeros((_STEPS - 1, nodes), dtype=np.float32)
-    rows[0] = entry_probabilities(profile)
-    rows[1, 1:], rows[2, 1:], rows[3, 1:] = match, insert_match, delete_match
-    rows[4, :-1], rows[5, :-1], rows[6, :-1], rows[7, :-1] = delete, insert, loop, deletes
-    steps = striped(rows)
-    left = np.ones((registers + 1, LANES))
-    np.cumprod(steps[7], axis=0, dtype=np.float64, out=left[1:])
-    # Smaller numbers do not change a sum, and would soon be denormal.
-    left[left < _LEAST_FACTOR] = 0
-    after = [left[-1]]
-    for lanes in _DOUBLINGS[:-1]:
-        before = np.concatenate([np.zeros(lanes), after[-1][:-lanes]])
-        product = after[-1] * before
-        after.append(np.where(product < _LEAST_FACTOR, 0, product))
-    with_left = np.concatenate([steps, left[np.newaxis, :-1].astype(np.float32)])
-    last = np.stack([*after, left[:-1].sum(axis=0)]).astype(np.float32)
-    return StripedChances(
-        striped(np.exp(match_scores(profile.matches)).T).reshape(-1, registers * LANES),
-        np.concatenate([with_left.swapaxes(0, 1).ravel(), last.ravel()]),
+    chances = ProfileChances(
+        np.empty(emissions[-1] * LANES, dtype=np.float32),
+        np.empty(transitions[-1] * LANES, dtype=np.float32),
+        emissions[:-1],
+        transitions[:-1],
         registers,
     )
+    scores = np.empty((CODES, max(one.nodes for one in profiles)), dtype=np.float32)
+    filled, left = flattened(chances), np.empty((len(_DOUBLINGS) + 1, LANES))
+    for number, one in enumerate(profiles):
+        _fill_chances(one.matches, one.transitions, constants(), scores, number, left, filled)
+    return chances
+
+
+@jit
+def _fill_chances(
+    matches: Float32Array,
+    transitions: Float32Array,
+    constants: Constants,
+    scores: Float32Array,
+    number: int,
+    left: Float64Array,
+    chances: ProfileChances,
+) -> None:
+    """Fill the chances of a profile, by its number."""
+    nodes, registers = len(matches), chances.registers[number]
+    fill_scores(matches, constants, scores)
+    first = chances.first_emissions[number]
+    for code in range(CODES):
+        for lane in range(LANES):
+            for register in range(registers):
+                node, place = lane * registers + register, first + code * registers + register
+                chance = exp32(scores[code, node]) if node < nodes else np.float32(0)
+                chances.emissions[place * LANES + lane] = chance
+    # The scores have been used: their memory receives the probabilities of the steps.
+    fill_steps(transitions, scores)
+    first = chances.first_transitions[number]
+    left[:] = 0
+    for lane in range(LANES):
+        product = 1.0
+        for register in range(registers):
+            node, place = lane * registers + register, first + register * _STEPS
+            for row in range(_STEPS - 1):
+                chance = scores[row, node] if node < nodes else np.float32(0)
+                chances.transitions[(place + row) * LANES + lane] = chance
+            # Smaller numbers do not change a sum, and would soon be denormal.
+            factor = 0.0 if product < _LEAST_FACTOR else product
+            chances.transitions[(place + _STEPS - 1) * LANES + lane] = factor
+            left[-1, lane] += factor
+            product *= scores[7, node] if node < nodes else 0.0
+        left[0, lane] = 0.0 if product < _LEAST_FACTOR else product
+    for row, lanes in enumerate(_DOUBLINGS[:-1]):
+        for lane in range(lanes, LANES):
+            product = left[row, lane] * left[row, lane - lanes]
+            left[row + 1, lane] = 0.0 if product < _LEAST_FACTOR else product
+    place = first + registers * _STEPS
+    for row in range(len(left)):
+        for lane in range(LANES):
+            chances.transitions[(place + row) * LANES + lane] = left[row, lane]
 
 
 def margins(lengths: Int64Array) -> Float64Array:

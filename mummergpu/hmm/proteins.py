@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +25,16 @@ DEGENERATE: Final = {
 
 MARKS: Final = tuple(SYMBOLS.index(one) for one in "-*~")
 """The codes that no node of a profile emits."""
+
+
+@cache
+def meanings() -> ByteArray:
+    """Return which amino acids each code may stand for, (29, 20), 0 or 1."""
+    found = np.zeros((CODES, RESIDUES), dtype=np.uint8)
+    found[:RESIDUES] = np.eye(RESIDUES, dtype=np.uint8)
+    for letter, meant in DEGENERATE.items():
+        found[SYMBOLS.index(letter), [*map(SYMBOLS.index, meant)]] = 1
+    return found
 
 
 class ProteinBlock(NamedTuple):

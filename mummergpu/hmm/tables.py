@@ -6,16 +6,16 @@ The formulas, and the places where they round to float32, are those of HMMER's
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.hmm.domains.logarithms import Logarithms, log64, logarithms
 from mummergpu.hmm.profiles import Profile
-from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
+from mummergpu.hmm.proteins import CODES, RESIDUES, meanings
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int16Array, Int64Array
-from mummergpu.runtime.jit import jit
+from mummergpu.runtime.jit import flattened, inline, jit
 
 BACKGROUND: Final = np.array(
     [
@@ -44,33 +44,47 @@ class ByteTables(NamedTuple):
     entry: int  # The cost to enter the profile at some node
 
 
-def byte_tables(profile: Profile, scores: Float32Array | None = None) -> ByteTables:
-    """Return the bytes of a profile; `scores` are its `match_scores`, if they are at hand."""
-    scores = match_scores(profile.matches) if scores is None else scores
-    highest = max(np.float32(0), np.float32(scores[:, :RESIDUES].max()))
-    bias = min(255, int(rounded(BYTE_SCALE * highest)))
-    costs = -rounded(BYTE_SCALE * scores)
-    costs = np.where(costs > 255 - bias, 255, costs + bias)
-    nodes = np.float32(profile.nodes)
-    enters = np.float32(2) / np.float32(nodes * np.float32(nodes + np.float32(1)))
-    entry = min(255, int(-rounded(BYTE_SCALE * np.float32(math.log(enters)))))
-    return ByteTables(np.ascontiguousarray(costs.T.astype(np.uint8)), bias, entry)
+class Constants(NamedTuple):
+    """The constants of tables, for compiled functions."""
+
+    background: Float32Array
+    meant: ByteArray  # As in `meanings`
+    logs: Logarithms
 
 
-def match_scores(matches: Float32Array) -> Float32Array:
-    """Return the scores in nats of every code at each node, -inf for a gap and for marks."""
-    with np.errstate(divide="ignore"):
-        known = np.log(matches.astype(np.float64) / BACKGROUND).astype(np.float32)
-    scores = np.full((len(matches), CODES), -np.inf, dtype=np.float32)
-    scores[:, :RESIDUES] = known
-    for letter, meant in DEGENERATE.items():
-        total, weight = np.zeros(len(matches), dtype=np.float32), np.float32(0)
-        # The order of the sum decides about its last digit.
-        for code in map(SYMBOLS.index, meant):
-            total += known[:, code] * BACKGROUND[code]
-            weight += BACKGROUND[code]
-        scores[:, SYMBOLS.index(letter)] = total / weight
+@cache
+def constants() -> Constants:
+    """Return the constants."""
+    return flattened(Constants(BACKGROUND, meanings(), logarithms()))
+
+
+def match_scores(profile: Profile) -> Float32Array:
+    """Return the scores in nats (29, nodes) of each code, -inf for a gap and for marks."""
+    scores = np.empty((CODES, profile.nodes), dtype=np.float32)
+    fill_scores(profile.matches, constants(), scores)
     return scores
+
+
+@jit
+def fill_scores(matches: Float32Array, constants: Constants, scores: Float32Array) -> None:
+    """Compute `match_scores`."""
+    background, nodes = constants.background, len(matches)
+    for code in range(RESIDUES):
+        chance = np.float64(background[code])
+        for node in range(nodes):
+            odds = np.float64(matches[node, code]) / chance
+            scores[code, node] = np.float32(log64(constants.logs.long, odds))
+    for code in range(RESIDUES, CODES):
+        weight = np.float32(0)
+        # The order of the sum decides about its last digit.
+        for residue in range(RESIDUES):
+            if constants.meant[code, residue]:
+                for node in range(nodes):
+                    total = scores[code, node] if weight else np.float32(0)
+                    scores[code, node] = total + scores[residue, node] * background[residue]
+                weight += background[residue]
+        for node in range(nodes):
+            scores[code, node] = scores[code, node] / weight if weight else np.float32(-np.inf)
 
 
 def rounded(numbers: Float32Array | np.float32) -> Float64Array:
@@ -108,6 +122,10 @@ WORD_BASE: Final = 12000
 WORD_LEAVE: Final = 500
 """The cost of the step from the end state to another pass, or to the end."""
 WORD_NEVER: Final = -32768
+STEP_ROWS: Final = 8
+"""The rows of `WordTables.transitions`."""
+_FAR: Final = 1e6
+"""Beyond the scores in bytes and in words."""
 
 
 class WordTables(NamedTuple):
@@ -122,56 +140,127 @@ class WordTables(NamedTuple):
     delete_bound: int
 
 
-def word_tables(profile: Profile, scores: Float32Array | None = None) -> WordTables:
-    """Return the words of a profile; `scores` are its `match_scores`, if they are at hand."""
-    nodes, probabilities = profile.nodes, profile.transitions
-    with np.errstate(divide="ignore"):
-        steps = words(np.log(probabilities.astype(np.float64)).astype(np.float32)[1:nodes])
-        entries = entry_probabilities(profile)
-        entry = words(np.log(entries.astype(np.float64)).astype(np.float32))
-    match, insert, delete, insert_match, loop, delete_match, deletes = steps.T
-    table = np.full((8, nodes), WORD_NEVER, dtype=np.int16)
-    table[0] = np.minimum(entry, 0)
-    for row, into in enumerate((match, insert_match, delete_match), 1):
-        table[row, 1:] = np.minimum(into, 0)
-    table[4, :-1] = np.minimum(delete, 0)
-    table[5, :-1] = np.minimum(insert, 0)
-    # An insertion without a cost could go on for ever.
-    table[6, :-1] = np.minimum(loop, -1)
-    table[7, :-1] = deletes
-    bound = WORD_NEVER
-    if nodes > 3:
-        pairs = deletes[1:-1].astype(np.int64) + delete_match[2:] - entry[3:]
-        bound = max(bound, int(pairs.max(initial=WORD_NEVER)))
-    scores = match_scores(profile.matches) if scores is None else scores
-    emissions = np.ascontiguousarray(words(scores).T)
-    return WordTables(emissions, table, bound)
+class FilterTables(NamedTuple):
+    """The tables of the filters before Forward's."""
+
+    bytes: ByteTables
+    words: WordTables
 
 
-def words(scores: Float32Array) -> Int16Array:
-    """Return scores in nats as words, saturated."""
-    return np.clip(rounded(WORD_SCALE * scores), -32768, 32767).astype(np.int16)
+def filter_tables(profile: Profile) -> FilterTables:
+    """Return the bytes and the words of a profile."""
+    nodes = profile.nodes
+    costs = np.empty((CODES, nodes), dtype=np.uint8)
+    emissions = np.empty((CODES, nodes), dtype=np.int16)
+    transitions = np.empty((STEP_ROWS, nodes), dtype=np.int16)
+    scores = np.empty((CODES, nodes), dtype=np.float32)
+    found = np.empty(3, dtype=np.int64)
+    _fill_tables(
+        *(profile.matches, profile.transitions, constants(), scores),
+        *(costs, emissions, transitions, found),
+    )
+    bias, entry, bound = found.tolist()
+    words = WordTables(emissions, transitions, bound)
+    return FilterTables(ByteTables(costs, bias, entry), words)
+
+
+@jit
+def _fill_tables(
+    matches: Float32Array,
+    transitions: Float32Array,
+    constants: Constants,
+    scores: Float32Array,
+    costs: ByteArray,
+    emissions: Int16Array,
+    steps: Int16Array,
+    found: Int64Array,
+) -> None:
+    """Compute `filter_tables`; `found` are `bias`, `entry` and `delete_bound`."""
+    nodes = costs.shape[1]
+    fill_scores(matches, constants, scores)
+    highest = np.float32(0)
+    for code in range(RESIDUES):
+        for node in range(nodes):
+            highest = max(highest, scores[code, node])
+    bias = min(255, _rounded(BYTE_SCALE * highest))
+    for code in range(CODES):
+        for node in range(nodes):
+            cost = bias - _rounded(BYTE_SCALE * scores[code, node])
+            costs[code, node] = min(cost, 255)
+            emissions[code, node] = _word(scores[code, node])
+    enters = np.float32(2) / np.float32(np.float32(nodes) * np.float32(nodes + 1))
+    found[0] = bias
+    found[1] = min(255, -_rounded(BYTE_SCALE * np.float32(log64(constants.logs.long, enters))))
+    # The scores have been used: their memory receives the probabilities of the steps.
+    fill_steps(transitions, scores)
+    for row in range(STEP_ROWS):
+        for node in range(nodes):
+            log = np.float32(log64(constants.logs.long, np.float64(scores[row, node])))
+            steps[row, node] = _word(log)
+    found[2] = WORD_NEVER
+    for node in range(3, nodes):
+        # The deletion of the node before the last one goes on, and ends; or a new entry.
+        pair = np.int64(steps[7, node - 2]) + steps[3, node] - steps[0, node]
+        found[2] = max(found[2], pair)
+    for node in range(nodes):
+        # An insertion without a cost could go on for ever.
+        for row in range(STEP_ROWS - 1):
+            steps[row, node] = min(steps[row, node], -1 if row == 6 else 0)
+
+
+@inline
+def _rounded(number: np.float32) -> int:
+    """Return the nearest integer up to some thousands away; a half goes away from 0."""
+    exact = float(number)
+    if not -_FAR < exact < _FAR:
+        # As in HMMER, what is no number becomes 0.
+        exact = _FAR if exact > 0 else -_FAR if exact < 0 else 0.0
+    return np.int32(exact + 0.5 if exact > 0 else exact - 0.5)  # type: ignore[return-value]
+
+
+@inline
+def _word(score: np.float32) -> int:
+    """Return a score in nats as a word, saturated."""
+    return min(max(_rounded(WORD_SCALE * score), -32768), 32767)
+
+
+@inline
+def fill_steps(transitions: Float32Array, steps: Float32Array) -> None:
+    """Fill rows of the probabilities of `WordTables.transitions`; 0 where there is no step."""
+    nodes = len(transitions) - 1
+    fill_entries(transitions, steps[0])
+    for node in range(nodes):
+        # Row n of the transitions leaves node n from 1 on; no path goes on from the begin state.
+        before, after = transitions[node], transitions[node + 1]
+        for row, column in ((1, 0), (2, 3), (3, 5)):
+            steps[row, node] = before[column] if node else np.float32(0)
+        for row, column in ((4, 2), (5, 1), (6, 4), (7, 6)):
+            steps[row, node] = after[column] if node < nodes - 1 else np.float32(0)
 
 
 def entry_probabilities(profile: Profile) -> Float32Array:
     """Return how likely a local alignment enters at each node, as often as the node is used."""
-    occupied = np.empty(profile.nodes, dtype=np.float32)
-    _fill_occupancy(profile.transitions, occupied)
-    weights = occupied * np.arange(profile.nodes, 0, -1).astype(np.float32)
-    total = np.add.accumulate(weights, dtype=np.float32)[-1]
-    entries: Float32Array = occupied / total
+    entries = np.empty(profile.nodes, dtype=np.float32)
+    fill_entries(profile.transitions, entries)
     return entries
 
 
 @jit
-def _fill_occupancy(transitions: Float32Array, occupied: Float32Array) -> None:
-    occupied[0] = transitions[0, 1] + transitions[0, 0]
-    for node in range(1, occupied.size):
-        before = occupied[node - 1]
+def fill_entries(transitions: Float32Array, entries: Float32Array) -> None:
+    """Compute `entry_probabilities`."""
+    nodes = len(transitions) - 1
+    entries[0] = transitions[0, 1] + transitions[0, 0]
+    for node in range(1, nodes):
+        before = entries[node - 1]
         kept = np.float32(before * np.float32(transitions[node, 0] + transitions[node, 1]))
         # As in HMMER, the second product is one of doubles.
         back = (1.0 - np.float64(before)) * np.float64(transitions[node, 5])
-        occupied[node] = np.float32(np.float64(kept) + back)
+        entries[node] = np.float32(np.float64(kept) + back)
+    total = np.float32(0)
+    for node in range(nodes):
+        total += np.float32(entries[node] * np.float32(nodes - node))
+    for node in range(nodes):
+        entries[node] /= total
 
 
 @cache
@@ -179,4 +268,5 @@ def word_moves(longest: int) -> Int64Array:
     """Return the word of the step into or out of the profile for lengths up to one."""
     lengths = np.arange(longest + 1, dtype=np.int64)
     moves = np.float32(3) / (lengths + 3).astype(np.float32)
-    return words(np.log(moves.astype(np.float64)).astype(np.float32)).astype(np.int64)
+    logs = np.log(moves.astype(np.float64)).astype(np.float32)
+    return rounded(WORD_SCALE * logs).astype(np.int64)

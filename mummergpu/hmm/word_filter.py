@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.proteins import ProteinBlock
-from mummergpu.hmm.tables import WORD_BASE, WORD_LEAVE, WORD_NEVER, WordTables
+from mummergpu.hmm.proteins import CODES, ProteinBlock
+from mummergpu.hmm.tables import STEP_ROWS, WORD_BASE, WORD_LEAVE, WORD_NEVER, WordTables
 from mummergpu.runtime.arrays import Int16Array, Int64Array
 from mummergpu.runtime.jit import jit
 from mummergpu.runtime.llvm import intrinsic, ir, types
@@ -35,21 +35,28 @@ class StripedWords(NamedTuple):
 
 def striped_words(tables: WordTables) -> StripedWords:
     """Return the striped words of a profile for `score_viterbi`."""
-    nodes = tables.emissions.shape[1]
-    registers = -(-nodes // LANES)
+    registers = -(-tables.emissions.shape[1] // LANES)
+    emissions = np.empty((CODES, registers * LANES), dtype=np.int16)
+    transitions = np.empty(STEP_ROWS * registers * LANES, dtype=np.int16)
+    _stripe(tables, registers, emissions, transitions)
+    return StripedWords(emissions, transitions, registers, tables.delete_bound)
 
-    def striped(rows: Int16Array) -> Int16Array:
-        padded = np.full((len(rows), registers * LANES), WORD_NEVER, dtype=np.int16)
-        padded[:, :nodes] = rows
-        return np.ascontiguousarray(padded.reshape(-1, LANES, registers).swapaxes(1, 2))
 
-    steps = striped(tables.transitions)
-    return StripedWords(
-        striped(tables.emissions).reshape(-1, registers * LANES),
-        np.concatenate([steps[:7].swapaxes(0, 1).ravel(), steps[7].ravel()]),
-        registers,
-        tables.delete_bound,
-    )
+@jit
+def _stripe(
+    tables: WordTables, registers: int, emissions: Int16Array, transitions: Int16Array
+) -> None:
+    nodes, last = tables.emissions.shape[1], STEP_ROWS - 1
+    for lane in range(LANES):
+        for register in range(registers):
+            node, place = lane * registers + register, register * LANES + lane
+            for code in range(CODES):
+                word = tables.emissions[code, node] if node < nodes else WORD_NEVER
+                emissions[code, place] = word
+            for row in range(STEP_ROWS):
+                word = tables.transitions[row, node] if node < nodes else WORD_NEVER
+                line = register * last + row if row < last else registers * last + register
+                transitions[line * LANES + lane] = word
 
 
 def _fill_row(

@@ -6,8 +6,8 @@ import numpy as np
 
 from helpers.profiles import block_of
 from mummergpu.hmm.domains import fields, groups
-from mummergpu.hmm.domains.null2 import meanings
 from mummergpu.hmm.domains.parses import Parses
+from mummergpu.hmm.proteins import meanings
 
 
 def in_python(function):

@@ -51,7 +51,7 @@ class Accuracies(NamedTuple):
     last_rows: Int64Array  # (quarters,): this row
     products: Float32Array  # (quarters,): the scales of the rows so far
     null2: Float32Array  # (29, quarters): the odds of each code, as `expected_odds` finds them
-    meant: ByteArray  # As in `null2.meanings`
+    meant: ByteArray  # As in `proteins.meanings`
 
 
 class Alignment(NamedTuple):

@@ -28,7 +28,6 @@ from mummergpu.hmm.domains.groups import (
     samples_of,
 )
 from mummergpu.hmm.domains.logarithms import Logarithms, exp64, logarithms
-from mummergpu.hmm.domains.null2 import meanings
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.parses import (
     Envelopes,
@@ -40,6 +39,7 @@ from mummergpu.hmm.domains.parses import (
 from mummergpu.hmm.domains.quarters import MOST_QUARTERS
 from mummergpu.hmm.domains.sampling import FULL, seeded
 from mummergpu.hmm.domains.scores import bits_of, log_sums, score_sequences
+from mummergpu.hmm.proteins import meanings
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.jit import flattened, inline, jit
@@ -99,7 +99,7 @@ class Pieces(NamedTuple):
 class Tables(NamedTuple):
     """What all tasks share."""
 
-    meant: ByteArray  # As in `null2.meanings`
+    meant: ByteArray  # As in `proteins.meanings`
     log_sums: Float32Array
     logs: Logarithms
     corrects: bool  # Whether scores are corrected for composition

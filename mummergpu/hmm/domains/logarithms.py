@@ -1,6 +1,7 @@
 """Logarithms and exponentials of the C library in compiled code: HMMER's numbers have its bits.
 
-Numpy's own differ in some, and machine code that is kept between runs names no library.
+Numpy's own differ in some, and machine code that is kept between runs names no library. `exp32` is
+that of Easel's vectors.
 """
 
 from __future__ import annotations
@@ -10,9 +11,28 @@ import sys
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
+import numpy as np
+
+from mummergpu.runtime.jit import inline
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
 _LIBRARY: Final = "libm.so.6" if sys.platform == "linux" else None
+
+_LEAST_LOG: Final = np.float32(-88.3762626647949)
+"""Here and below the exponential is 0."""
+_LOG2_INVERSE: Final = np.float32(1.44269504088896341)
+_LOG2: Final = np.float32(0.693359375)
+_LOG2_REST: Final = np.float32(-2.12194440e-4)
+_COEFFICIENTS: Final = tuple(
+    map(
+        np.float32,
+        (
+            *(1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3),
+            *(4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
+        ),
+    )
+)
+"""Of exp(f) - 1 - f over f * f, for f up to half of log 2 (S. Moshier's Cephes library)."""
 
 
 class Logarithms(NamedTuple):
@@ -52,3 +72,23 @@ _log64 = _calling(64)
 log32 = cast(Any, intrinsic(_log32))
 log64 = cast(Any, intrinsic(_log64))
 exp64 = cast(Any, intrinsic(_log64))
+
+
+@inline
+def exp32(log: np.float32) -> np.float32:
+    """Return the exponential of a float32, a few units of the last place off.
+
+    Each operation rounds to float32, in the order of Easel's vectors.
+    """
+    if not log > _LEAST_LOG:
+        return np.float32(0) if log <= _LEAST_LOG else log
+    scaled = log * _LOG2_INVERSE + np.float32(0.5)
+    turns = np.int32(scaled)
+    turns -= np.int32(turns > scaled)
+    rest = log - np.float32(turns) * _LOG2
+    rest = rest - np.float32(turns) * _LOG2_REST
+    found = np.float32(0)
+    for coefficient in _COEFFICIENTS:
+        found = found * rest + coefficient
+    found = found * (rest * rest) + rest + np.float32(1)
+    return found * np.int32((turns + 127) << 23).view(np.float32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -10,22 +9,12 @@ import numpy as np
 from mummergpu.hmm.domains.accuracy import Alignment
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.quarters import Quarters, looped, number, written
-from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS
+from mummergpu.hmm.proteins import CODES, RESIDUES
 from mummergpu.runtime.arrays import ByteArray, Float32Array
 from mummergpu.runtime.jit import inline, jit
 
 _AT_ONCE: Final = 5
 """The codes whose sums are added up side by side."""
-
-
-@cache
-def meanings() -> ByteArray:
-    """Return which amino acids each code may stand for, (29, 20), 0 or 1."""
-    found = np.zeros((CODES, RESIDUES), dtype=np.uint8)
-    found[:RESIDUES] = np.eye(RESIDUES, dtype=np.uint8)
-    for letter, meant in DEGENERATE.items():
-        found[SYMBOLS.index(letter), [*map(SYMBOLS.index, meant)]] = 1
-    return found
 
 
 @written("void")

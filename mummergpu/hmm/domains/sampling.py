@@ -40,7 +40,7 @@ class Samples(NamedTuple):
     odds: Float32Array
     paths: Float32Array  # (4,): the chances of the steps to choose from
     random: Int64Array  # (1,): the last random number
-    meant: ByteArray  # As in `null2.meanings`
+    meant: ByteArray  # As in `proteins.meanings`
 
 
 def seeded(seed: int) -> int:

@@ -35,7 +35,7 @@ def plan7_model(profile: Profile, length: int) -> Model:
     # The null model continues with the chance `stays`; the model stays outside the nodes longer.
     stays, loop = length / (length + 1), length / (length + 3)
     codes = [SYMBOLS.index(letter) for letter in LETTERS]
-    odds = np.exp(match_scores(profile.matches)[:, codes].astype(np.float64)) / stays
+    odds = np.exp(match_scores(profile)[codes].T.astype(np.float64)) / stays
     emissions = {"any": (1 / stays,) * len(codes)}
     states = [State("S"), *(State(name) for name in ("N", "B"))]
     steps = [Transition("S", "N", 1.0)]

@@ -26,10 +26,9 @@ from mummergpu.hmm.tables import (
     LN2,
     WORD_BASE,
     WORD_SCALE,
-    byte_tables,
+    filter_tables,
     length_tables,
     word_moves,
-    word_tables,
 )
 from mummergpu.hmm.word_filter import score_viterbi, striped_words
 from mummergpu.input.blocks.protein_rules import ProteinRules
@@ -61,7 +60,7 @@ def passing_msv(profile, sequences, limit):
 
 def test_the_bytes_are_those_of_pyhmmer():
     for profile in (*profiles(), built(1), built(600)):
-        tables, theirs = byte_tables(profile), profile.optimized
+        tables, theirs = filter_tables(profile).bytes, profile.optimized
         registers = max(2, -(-profile.nodes // 16))
         costs = np.asarray(theirs.rbv).reshape(CODES, registers, 16).transpose(0, 2, 1)
         assert np.array_equal(tables.costs, costs.reshape(CODES, -1)[:, : profile.nodes])
@@ -77,7 +76,7 @@ def test_the_steps_of_each_length_are_those_of_pyhmmer():
 
 def msv_bytes(profile, sequences):
     """Return the bytes with which MSV leaves the profile, and the steps there."""
-    block, striped = block_of(sequences), striped_bytes(byte_tables(profile))
+    block, striped = block_of(sequences), striped_bytes(filter_tables(profile).bytes)
     lengths = length_tables(1 << 17)
     longest = max(codes.size for codes in sequences)
     borders = np.empty(longest * LANES, dtype=np.uint8)
@@ -145,7 +144,7 @@ def test_viterbi_scores_are_those_of_hmmer(tmp_path):
         hmmer = hmmer_of(profile, tmp_path)
         sequences = [codes for codes in sequences_like(profile, 450) if codes.size]
         cases += len(sequences)
-        words = striped_words(word_tables(profile))
+        words = striped_words(filter_tables(profile).words)
         left = np.empty(len(sequences), dtype=np.int64)
         cells = word_filter.row_cells(words)
         score_viterbi(block_of(sequences), words, moves, cells, np.arange(left.size), left)

@@ -36,7 +36,7 @@ from mummergpu.hmm.language.program import ATTRIBUTES, Algorithm, Attribute
 from mummergpu.hmm.language.traces import has_node_paths
 from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.proteins import SYMBOLS, ProteinBlock
-from mummergpu.hmm.tables import WORD_BASE, word_tables
+from mummergpu.hmm.tables import WORD_BASE, filter_tables
 from mummergpu.hmm.word_filter import OVERFLOW
 from mummergpu.runtime.compiled import llvm_text
 from mummergpu.viterbi.recurrence.model import Costs
@@ -297,7 +297,9 @@ def test_the_viterbi_filter_of_profiles_finds_the_best_path(nodes):
     flat = np.array([code for sequence in same for code in sequence], dtype=np.uint8)
     block = ProteinBlock(flat, np.arange(len(same) + 1, dtype=np.int64) * length)
     words = one.viterbi_words(block, np.arange(len(same)), lengths_up_to(length))
-    found = best_scores(CompiledModel(plan7(word_tables(profile), length)), block) + WORD_BASE
+    found = (
+        best_scores(CompiledModel(plan7(filter_tables(profile).words, length)), block) + WORD_BASE
+    )
     fits = words < OVERFLOW
     assert fits.sum() > 10
     np.testing.assert_array_equal(found[fits], words[fits])
