@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.proteins import CODES, DEGENERATE, RESIDUES, SYMBOLS, ProteinBlock
-from mummergpu.hmm.tables import BACKGROUND
+from mummergpu.hmm.proteins import CODES, RESIDUES, ProteinBlock
+from mummergpu.hmm.tables import Constants, constants
 from mummergpu.runtime.arrays import Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.jit import jit
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
@@ -38,13 +38,9 @@ class BiasFilter:
     """
 
     def __init__(self, composition: Float32Array, nodes: int) -> None:
-        odds = np.ones(CODES, dtype=np.float32)
-        odds[:RESIDUES] = composition / BACKGROUND
-        for letter, meant in DEGENERATE.items():
-            codes = [SYMBOLS.index(one) for one in meant]
-            odds[SYMBOLS.index(letter)] = composition[codes].sum() / BACKGROUND[codes].sum()
+        self.odds: Float64Array = np.empty(CODES, dtype=np.float64)
+        _fill_odds(composition, constants(), self.odds)
         stay = nodes / 8 / (nodes / 8 + 1)
-        self.odds: Float64Array = odds.astype(np.float64)
         self.steps = np.array([1 - stay, stay])
 
     def scores(
@@ -53,6 +49,19 @@ class BiasFilter:
         """Return the scores of sequences in nats, and the largest differences to HMMER's."""
         same = np.zeros(sequences.size, dtype=np.int64)
         return bias_scores(block, self.odds[np.newaxis], self.steps[np.newaxis], same, sequences)
+
+
+@jit
+def _fill_odds(composition: Float32Array, constants: Constants, odds: Float64Array) -> None:
+    """Compute the odds of each code as HMMER rounds them; a gap and marks have 1."""
+    background = constants.background
+    for code in range(CODES):
+        own, others = np.float32(0), np.float32(0)
+        for residue in range(RESIDUES):
+            if constants.meant[code, residue]:
+                own += composition[residue]
+                others += background[residue]
+        odds[code] = own / others if others > 0 else np.float32(1)
 
 
 def bias_scores(

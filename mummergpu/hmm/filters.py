@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -20,6 +20,7 @@ from mummergpu.hmm.byte_filters import (
     minimal_cells,
     striped_bytes,
 )
+from mummergpu.hmm.domains.logarithms import Logarithms, exp64, logarithms
 from mummergpu.hmm.filter_decisions import (
     Background,
     Decisions,
@@ -29,12 +30,13 @@ from mummergpu.hmm.filter_decisions import (
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.options import FilterThresholds
-from mummergpu.hmm.profiles import Profile
+from mummergpu.hmm.profiles import Profile, Statistics
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.stage_counts import UNKNOWN, VITERBI, Reached
 from mummergpu.hmm.word_filter import StripedWords, score_viterbi, striped_words
-from mummergpu.runtime.arrays import BoolArray, Float64Array, Int64Array
+from mummergpu.runtime.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
+from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.stats import Stats
 
 _MIN_LENGTH_BITS: Final = 11
@@ -43,64 +45,11 @@ _MIN_LENGTH_BITS: Final = 11
 _ROUNDING: Final = 1e-4
 """The largest difference of HMMER's scores in float32 to those in doubles, in nats."""
 
-_SMALL = 5e-9
+_SMALL: Final = 5e-9
 """Up to here HMMER takes 1 - exp(-x) for x."""
 
-_NEAR = 1e-5
-"""The largest relative error of a score in float32."""
-
-
-def gumbel_tail(score: float, mu: float, rate: float) -> float:
-    """Return the chance of a score in bits or a higher one among random sequences."""
-    try:
-        events = math.exp(-rate * (score - mu))
-    except OverflowError:
-        return 1.0
-    return events if events < _SMALL else 1 - math.exp(-events)
-
-
-def lowest_passing_score(limit: float, mu: float, rate: float) -> np.float32:
-    """Return the least float32 whose tail is not above a limit.
-
-    It is -inf if all scores pass, and NaN if none do.
-    """
-    if limit < 0:
-        return np.float32(np.nan)
-    if limit >= 1 or not rate > 0:
-        return np.float32(-np.inf)
-
-    def passes(bits: int) -> bool:
-        return not gumbel_tail(float(_float_of(bits)), mu, rate) > limit
-
-    low, high = _order_of(np.float32(-1e30)), _order_of(np.float32(1e30))
-    if limit > 0:
-        # The search starts near the exact solution, which saves most of its steps.
-        near = mu - math.log(-math.log1p(-limit)) / rate
-        below, above = (
-            _order_of(np.float32(near + sign * (_NEAR + _NEAR * abs(near)))) for sign in (-1, 1)
-        )
-        low, high = (below if not passes(below) else low), (above if passes(above) else high)
-    return _float_of(_first_where(passes, low, high))
-
-
-def _first_where(truth: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first integer after `low`, up to `high`, from which on `truth` is true."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if truth(middle) else (middle, high)
-    return high
-
-
-def _order_of(number: np.float32) -> int:
-    """Return an integer with the same order as the float32."""
-    bits = int(number.view(np.int32))
-    return bits if bits >= 0 else -(bits & 0x7FFFFFFF)
-
-
-def _float_of(order: int) -> np.float32:
-    return np.float32(
-        np.array(abs(order), dtype=np.int32).view(np.float32) * math.copysign(1, order)
-    )
+_HIGHEST: Final = 1e30
+"""Above any score."""
 
 
 class PassScores(NamedTuple):
@@ -109,6 +58,56 @@ class PassScores(NamedTuple):
     msv: np.float32
     skip: np.float32  # From which on MSV's score lets a sequence pass Viterbi's filter too
     viterbi: np.float32
+
+
+def pass_scores(statistics: Statistics, thresholds: FilterThresholds) -> PassScores:
+    """Return the least float32 whose chances are not above the thresholds.
+
+    One is -inf if all scores pass, and NaN if none do.
+    """
+    msv = statistics.msv_mu, statistics.msv_lambda
+    viterbi = statistics.viterbi_mu, statistics.viterbi_lambda
+    thresholds_of = (thresholds.F1, *msv), (thresholds.F2, *msv), (thresholds.F2, *viterbi)
+    scores = np.empty(len(thresholds_of), dtype=np.float32)
+    _fill_pass_scores(np.array(thresholds_of), logarithms(), scores)
+    return PassScores(*scores)
+
+
+@jit
+def _fill_pass_scores(tails: Float64Array, logs: Logarithms, scores: Float32Array) -> None:
+    """Compute least scores from rows of the highest chance, mu and lambda."""
+    for number in range(len(scores)):
+        limit, mu, rate = tails[number, 0], tails[number, 1], tails[number, 2]
+        # Integers in the order of the float32: its bits, or their opposite if it is negative.
+        high = int(np.float32(_HIGHEST).view(np.int32))
+        low = -high
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _gumbel_tail(np.float64(_float_of(middle)), mu, rate, logs) > limit:
+                low = middle
+            else:
+                high = middle
+        if limit < 0:
+            scores[number] = np.float32(np.nan)
+        elif limit >= 1 or not rate > 0:
+            scores[number] = np.float32(-np.inf)
+        else:
+            scores[number] = _float_of(high)
+
+
+@inline
+def _gumbel_tail(score: float, mu: float, rate: float, logs: Logarithms) -> float:
+    """Return the chance of a score in bits or a higher one among random sequences."""
+    events: float = exp64(logs.exponential, -rate * (score - mu))
+    if not events < _SMALL:
+        events = 1.0 - exp64(logs.exponential, -events)
+    return events
+
+
+@inline
+def _float_of(order: int) -> np.float32:
+    size = np.int32(abs(order)).view(np.float32)
+    return size if order >= 0 else -size
 
 
 def lengths_up_to(longest: int) -> tables.LengthTables:
@@ -130,15 +129,7 @@ class ProfileFilter:
     def __init__(self, profile: Profile, thresholds: FilterThresholds) -> None:
         self.profile = profile
         self.thresholds = thresholds
-        statistics = profile.statistics
-        msv, skip = (
-            lowest_passing_score(limit, statistics.msv_mu, statistics.msv_lambda)
-            for limit in (thresholds.F1, thresholds.F2)
-        )
-        viterbi = lowest_passing_score(
-            thresholds.F2, statistics.viterbi_mu, statistics.viterbi_lambda
-        )
-        self.scores = PassScores(msv, skip, viterbi)
+        self.scores = pass_scores(profile.statistics, thresholds)
         self._least_scores = np.array([self.scores], dtype=np.float64)
         composition = profile.composition
         self.bias = None if composition is None else BiasFilter(composition, profile.nodes)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.domains.logarithms import exp32
+from mummergpu.hmm.domains.logarithms import fill_exponentials
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import Constants, constants, fill_scores, fill_steps
@@ -93,12 +93,13 @@ def _fill_chances(
     """Fill the chances of a profile, by its number."""
     nodes, registers = len(matches), chances.registers[number]
     fill_scores(matches, constants, scores)
+    fill_exponentials(scores, nodes)
     first = chances.first_emissions[number]
     for code in range(CODES):
         for lane in range(LANES):
             for register in range(registers):
                 node, place = lane * registers + register, first + code * registers + register
-                chance = exp32(scores[code, node]) if node < nodes else np.float32(0)
+                chance = scores[code, node] if node < nodes else np.float32(0)
                 chances.emissions[place * LANES + lane] = chance
     # The scores have been used: their memory receives the probabilities of the steps.
     fill_steps(transitions, scores)

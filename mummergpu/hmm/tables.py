@@ -212,10 +212,10 @@ def _fill_tables(
 def _rounded(number: np.float32) -> int:
     """Return the nearest integer up to some thousands away; a half goes away from 0."""
     exact = float(number)
-    if not -_FAR < exact < _FAR:
-        # As in HMMER, what is no number becomes 0.
-        exact = _FAR if exact > 0 else -_FAR if exact < 0 else 0.0
-    return np.int32(exact + 0.5 if exact > 0 else exact - 0.5)  # type: ignore[return-value]
+    exact += 0.5 if exact > 0 else -0.5
+    exact = _FAR if exact > _FAR else -_FAR if exact < -_FAR else exact
+    # As in HMMER, what is no number becomes 0.
+    return np.int32(exact if exact == exact else 0.0)  # type: ignore[return-value]
 
 
 @inline

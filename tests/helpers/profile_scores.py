@@ -1,5 +1,7 @@
 """The numbers that filters of proteins compute, on the processor and on a device."""
 
+import math
+
 import numpy as np
 
 from helpers.profiles import block_of, sequences_like
@@ -89,3 +91,12 @@ def check_numbers(found, sequences):
         differ = np.nonzero(here != there)[0]
         shown = [(sequences[n].size, int(here[n]), int(there[n])) for n in differ[:5]]
         assert not shown, f"{name} of {found._own[0].profile.nodes} nodes: {differ.size} {shown}"
+
+
+def gumbel_tail(score, mu, rate):
+    """Return the chance of a score in bits or a higher one among random sequences."""
+    try:
+        events = math.exp(-rate * (score - mu))
+    except OverflowError:
+        return 1.0
+    return events if events < 5e-9 else 1 - math.exp(-events)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from mummergpu.runtime.arrays import Float32Array
 from mummergpu.runtime.jit import inline
 from mummergpu.runtime.llvm import intrinsic, ir, types
 
@@ -80,15 +81,25 @@ def exp32(log: np.float32) -> np.float32:
 
     Each operation rounds to float32, in the order of Easel's vectors.
     """
-    if not log > _LEAST_LOG:
-        return np.float32(0) if log <= _LEAST_LOG else log
-    scaled = log * _LOG2_INVERSE + np.float32(0.5)
+    # Without branches, for loops over many; what is no number stays so.
+    is_zero = log <= _LEAST_LOG
+    known = np.float32(0) if is_zero or log != log else log
+    scaled = known * _LOG2_INVERSE + np.float32(0.5)
     turns = np.int32(scaled)
     turns -= np.int32(turns > scaled)
-    rest = log - np.float32(turns) * _LOG2
+    rest = known - np.float32(turns) * _LOG2
     rest = rest - np.float32(turns) * _LOG2_REST
     found = np.float32(0)
     for coefficient in _COEFFICIENTS:
         found = found * rest + coefficient
     found = found * (rest * rest) + rest + np.float32(1)
-    return found * np.int32((turns + 127) << 23).view(np.float32)
+    found = found * np.int32((turns + 127) << 23).view(np.float32)
+    return np.float32(0) if is_zero else found if log == log else log
+
+
+@inline
+def fill_exponentials(logs: Float32Array, columns: int) -> None:
+    """Replace the logarithms in the first columns by their exponentials."""
+    for row in range(len(logs)):
+        for column in range(columns):
+            logs[row, column] = exp32(logs[row, column])

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.domains.logarithms import exp32, log64
+from mummergpu.hmm.domains.logarithms import exp32, fill_exponentials, log64
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, RESIDUES
 from mummergpu.hmm.tables import Constants, constants, fill_scores, fill_steps
@@ -65,11 +65,12 @@ def _fill_odds(
 ) -> None:
     nodes, registers = odds.nodes, odds.registers
     fill_scores(matches, constants, scores)
+    fill_exponentials(scores, nodes)
     for code in range(CODES):
         for lane in range(LANES):
             for register in range(registers):
                 node = lane * registers + register
-                chance = exp32(scores[code, node]) if node < nodes else np.float32(0)
+                chance = scores[code, node] if node < nodes else np.float32(0)
                 odds.emissions[code, register, lane] = chance
                 if code < RESIDUES:
                     odds.by_register[register, code, lane] = chance

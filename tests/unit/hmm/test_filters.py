@@ -8,15 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.hmmer_library import hmmer_of, some_profiles
+from helpers.profile_scores import gumbel_tail
 from helpers.profiles import block_of, built, profiles, sequences_like
 
 from mummergpu.hmm import word_filter
 from mummergpu.hmm.bias_filter import BiasFilter, bias_scores
 from mummergpu.hmm.byte_filters import LANES, OVERFLOW, filter_by_msv, find_cells, striped_bytes
-from mummergpu.hmm.filters import ForwardFilter, ProfileFilter, gumbel_tail
+from mummergpu.hmm.filters import ForwardFilter, ProfileFilter, pass_scores
 from mummergpu.hmm.finishing import Finisher
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
 from mummergpu.hmm.options import FilterThresholds, FinishingOptions
+from mummergpu.hmm.profiles import Statistics
 from mummergpu.hmm.proteins import CODES, MARKS
 from mummergpu.hmm.stage_counts import FILTERS, VITERBI, Reached
 from mummergpu.hmm.tables import (
@@ -56,6 +58,23 @@ def passing_msv(profile, sequences, limit):
         if not gumbel_tail(bits, statistics.msv_mu, statistics.msv_lambda) > limit:
             passing.append(number)
     return passing
+
+
+def test_the_least_scores_that_pass():
+    random = np.random.default_rng(1)
+    for limit in (0.02, 1e-3, 0.3, 0.999, 5e-9, 4.9e-9, 1e-30, 1e-300, 0.0, -1.0, 1.0, 2.0):
+        for mu, rate in random.uniform((-30, 0.01), (30, 2), (100, 2)).tolist():
+            statistics = Statistics(mu, rate, mu / 2, rate * 2, 0.0, 1.0)
+            scores = pass_scores(statistics, FilterThresholds(F1=limit, F2=limit / 2))
+            tails = (limit, mu, rate), (limit / 2, mu, rate), (limit / 2, mu / 2, rate * 2)
+            for score, (most, own_mu, own_rate) in zip(scores, tails, strict=True):
+                lower = float(np.nextafter(score, np.float32(-np.inf)))
+                if most >= 1 or most < 0:
+                    assert score == (-np.inf if most >= 1 else np.float32(1e30))
+                    continue
+                assert not gumbel_tail(float(score), own_mu, own_rate) > most
+                assert gumbel_tail(lower, own_mu, own_rate) > most
+    assert pass_scores(Statistics(0, 0, 0, -1, 0, 1), FilterThresholds()) == (-np.inf,) * 3
 
 
 def test_the_bytes_are_those_of_pyhmmer():
