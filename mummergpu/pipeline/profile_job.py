@@ -100,16 +100,23 @@ class ProfileDevice:
         # Without a GPU, nothing more is imported.
         return self.is_there
 
-    def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
-        context = self._context
+    def open_if_asked(self) -> None:
+        """Open the device that a user asks for, while profiles are read."""
+        if self._options.backend == "cuda":
+            self._open()
+
+    def _open(self) -> tuple[Device, KernelCache]:
         if self._opened is None:
             from mummergpu.matching.open_cuda import open_device
 
-            self._opened = open_device(self._options, self._stack, context.notice)
+            self._opened = open_device(self._options, self._stack, self._context.notice)
+        return self._opened
+
+    def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
         from mummergpu.hmm.device_filters import DeviceFilters
         from mummergpu.matching.backends.memory_plan import usable_memory
 
-        device, cache = self._opened
+        context, (device, cache) = self._context, self._open()
         memory = usable_memory(device.memory()[0], self._options.memory)
         found = DeviceFilters(
             *(device, cache, filters, memory, context.stats, context.executor),

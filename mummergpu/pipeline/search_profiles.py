@@ -208,6 +208,7 @@ class ProfileSearch(ProfileJob):
         """Yield the hits of each profile."""
         before = 0
         with self.profiles_ahead() as profiles:
+            self._device.open_if_asked()
             while group := self._next_group(profiles):
                 self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
                 yield from self._hits_of(group, before)
