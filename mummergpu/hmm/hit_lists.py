@@ -21,7 +21,7 @@ import numpy as np
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.stage_counts import Statistics
 from mummergpu.input.records.record_reader import printable
-from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
@@ -29,6 +29,8 @@ from mummergpu.runtime.words import shorter
 
 _HEAD: Final = Struct(">I4xd12xd")
 """The size of the data before the domains, the key that sorts hits, and the P-value's log."""
+_P_VALUE: Final = slice(28, 36)
+"""Where the logarithm of the P-value is."""
 _DOMAINS: Final = 72
 _FLAGS: Final = 108
 _NAME: Final = 109
@@ -79,6 +81,13 @@ class HitRecords(NamedTuple):
         """Return the hits of some records."""
         offsets = np.cumsum([0, *map(len, records)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(records), dtype=np.uint8), offsets, cutoffs)
+
+    @property
+    def p_values(self) -> Float64Array:
+        """The P-value of each hit, but for the last digits."""
+        places = self.offsets[:-1, np.newaxis] + np.arange(_P_VALUE.start, _P_VALUE.stop)
+        found: Float64Array = np.exp(self.text[places].view(">f8").ravel())
+        return found
 
     def records(self) -> Iterator[bytes]:
         """Yield the record of each hit."""
@@ -167,6 +176,7 @@ MAX_EXPONENT: Final = 300
 """E-values below 10**-MAX_EXPONENT are counted under this exponent."""
 
 _ARE_E_VALUES: Final = ("by_E", "dom_by_E", "inc_by_E", "incdom_by_E")
+_SURE: Final = 1 - 1e-9
 _LEAST_WIDTH: Final = 8
 """Columns for names and accessions are at least as wide in tables, and in text reports."""
 
@@ -349,6 +359,8 @@ class HitCounter:
 
         options = self._options
         if self._Z is not None or options.T is not None or options.bit_cutoffs is not None:
+            return found
+        if (found.p_values * targets_until < _SURE * limit).all():
             return found
         records = [one for one in found.records() if is_kept(HitWords.of_record(one))]
         kept = HitRecords.of_records(records, found.cutoffs)

@@ -72,25 +72,27 @@ class DomainFinisher:
         found, others = self._domains_of(profile_filter).found(block, reached)
         survivors = reached.sequences
         if others.all():
-            hits, impossible = self._finisher.search(profile, proteins, survivors)
-            return HitRecords.of_hits(hits, False), impossible
+            top_hits, impossible = self._finisher.search(profile, proteins, survivors)
+            return HitRecords.of_hits(top_hits, False), impossible
         cutoffs = self._cutoffs(profile)
         writer = self._writer(profile, cutoffs)
         words = proteins.name, proteins.accession, proteins.description
+        places = (np.searchsorted(survivors, found.numbers) + 1).tolist()
+        pairs = zip(found.scores, places, strict=True)
+        kept = [
+            writer.is_kept(score, place if self._Z is None else self._Z) for score, place in pairs
+        ]
+        found = found.those(np.flatnonzero(kept))
         numbers = found.numbers.tolist()
         targets = (Target(*(bytes_of(word(number)) for word in words)) for number in numbers)
-        places = np.searchsorted(survivors, found.numbers) + 1
-        records = {
-            number: [record]
-            for number, record, score, place in zip(
-                numbers, writer.records(found, targets), found.scores, places.tolist(), strict=True
-            )
-            if writer.is_kept(score, place if self._Z is None else self._Z)
-        }
+        hits = writer.records(found, targets)._replace(cutoffs=cutoffs)
+        if not others.any():
+            return hits, []
+        records = {number: [record] for number, record in zip(numbers, hits.records(), strict=True)}
         left_out = []
         for number in survivors[others].tolist():
-            hits, impossible = self._finisher.search(profile, proteins, np.array([number]))
-            records[number] = [*HitRecords.of_hits(hits, False).records()]
+            top_hits, impossible = self._finisher.search(profile, proteins, np.array([number]))
+            records[number] = [*HitRecords.of_hits(top_hits, False).records()]
             left_out += impossible
         ordered = [one for number in sorted(records) for one in records[number]]
         return HitRecords.of_records(ordered, cutoffs), left_out
@@ -105,7 +107,7 @@ class DomainFinisher:
         writer = self._writer(profile, self._cutoffs(profile))
         pairs = {number: ScannedPair(writer) for number in reached.sequences[others].tolist()}
         target = Target(*map(bytes_of, (profile.name, profile.accession, profile.description)))
-        records = writer.records(found, repeat(target))
+        records = writer.records(found, repeat(target)).records()
         for number, record, score in zip(
             found.numbers.tolist(), records, found.scores, strict=True
         ):

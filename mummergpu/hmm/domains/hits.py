@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.parses import Envelopes, Parses
+from mummergpu.hmm.hit_lists import HitRecords
 from mummergpu.hmm.options import FinishingOptions
-from mummergpu.hmm.profiles import Profile, Statistics
-from mummergpu.runtime.arrays import Float64Array, Int64Array
+from mummergpu.hmm.profiles import Profile
+from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
+from mummergpu.runtime.jit import inline, jit
 
-_HIT: Final = np.dtype(
-    [
-        *[("size", ">u4"), ("window", ">u4"), ("key", ">f8"), ("scores", ">f4", 3)],
-        *[("chances", ">f8", 3), ("expected", ">f4"), ("counts", ">i4", 5), ("marks", ">u4")],
-        *[("numbers", ">i4", 2), ("best", ">i4"), ("offsets", ">i8", 2), ("texts", "u1")],
-    ]
-)
+_HIT_BYTES: Final = 109
+"""A record before its texts and its domains."""
+_DOMAIN_BYTES: Final = 92
+_ALIGNMENT_BYTES: Final = 54
+"""The alignment of a domain, which has places but no texts."""
 _HAS_ACCESSION, _HAS_DESCRIPTION = 1, 2
-_DOMAIN: Final = np.dtype(
-    [
-        *[("size", ">u4"), ("places", ">i8", 6), ("numbers", ">f4", 5), ("chance", ">f8")],
-        *[("marks", ">i4", 3), ("alignment_size", ">u4"), ("number", ">i4")],
-        *[("nodes", ">i4", 3), ("residues", ">i8", 3), ("texts", "u1"), ("empty", "u1", 9)],
-    ]
-)
-"""A domain with its alignment, which has places but no texts."""
-_ALIGNED_AT: Final = 92
 _RESIDUES_OF_ALIGNMENT: Final = 16
-_COUNTS: Final = [
-    *(fields.REGIONS, fields.CLUSTERED, fields.OVERLAPS, fields.ENVELOPES, fields.DOMAINS)
-]
-_PLACES: Final = [fields.FIRST, fields.LAST, fields.RESIDUE, fields.LAST_RESIDUE]
-_NUMBERS: Final = [*(fields.ENVELOPE, fields.CORRECTION, fields.BIAS, fields.ACCURACY, fields.BITS)]
-_REPORTED, _INCLUDED = 1, 2
+_INCLUDED, _REPORTED = 1, 2
+_NOWHERE: Final = -1
+
+T_SCORE, INCLUDED_SCORE, DOMAIN_SCORE, INCLUDED_DOMAIN_SCORE = range(4)
+"""The scores from which on HMMER marks targets and domains here: only a profile's own cutoffs."""
 
 
 class Target(NamedTuple):
@@ -67,6 +57,10 @@ class FoundDomains(NamedTuple):
     parses: Parses
     envelopes: Envelopes
 
+    def those(self, chosen: Int64Array) -> FoundDomains:
+        """Return some of the sequences."""
+        return self._replace(numbers=self.numbers[chosen], own=self.own[chosen])
+
     @property
     def scores(self) -> list[float]:
         """Their scores in bits."""
@@ -74,10 +68,12 @@ class FoundDomains(NamedTuple):
         return scores
 
 
-def exponential_tails(scores: Float64Array, statistics: Statistics) -> Float64Array:
-    """Return the logarithms of the chances of scores in bits or higher ones by chance."""
-    tails = -statistics.forward_lambda * (scores - statistics.forward_tau)
-    return np.where(scores < statistics.forward_tau, 0.0, tails)
+class MarkedProfile(NamedTuple):
+    """What the records of hits take from a profile."""
+
+    numbers: Float64Array  # (2,): Forward's tau and lambda
+    limits: Float64Array  # (4,): `T_SCORE` and the others; infinite where nothing is marked
+    nodes: int
 
 
 class HitWriter:
@@ -86,8 +82,13 @@ class HitWriter:
     def __init__(self, options: FinishingOptions, profile: Profile, limits: Limits) -> None:
         self._options = options
         self._statistics = profile.statistics
-        self._nodes = profile.nodes
         self._limits = limits
+        tail = profile.statistics.forward_tau, profile.statistics.forward_lambda
+        marked = [
+            one if limits.are_of_profile and one is not None else math.inf
+            for one in (limits.T, limits.incT, limits.domT, limits.incdomT)
+        ]
+        self._profile = MarkedProfile(np.array(tail), np.array(marked), profile.nodes)
 
     def is_kept(self, score: float, targets: float) -> bool:
         """Return whether a target with a score may be reported among so many."""
@@ -96,66 +97,162 @@ class HitWriter:
         above = max(score - self._statistics.forward_tau, 0.0)
         return math.exp(-self._statistics.forward_lambda * above) * targets <= self._options.E
 
-    def records(self, found: FoundDomains, targets: Iterable[Target]) -> Iterator[bytes]:
-        """Yield the record of each sequence; `targets` are their words."""
+    def records(self, found: FoundDomains, targets: Iterable[Target]) -> HitRecords:
+        """Return the record of each sequence, in their order; `targets` are their words."""
         words = [*islice(targets, found.own.size)]
         texts = [b"\0".join([one.name, *filter(None, one[1:]), b""]) for one in words]
-        heads = self._heads(found)
-        heads["size"] += np.array([*map(len, texts)], dtype=np.uint32)
-        heads["texts"] = [
+        present = [
             _HAS_ACCESSION * bool(one.accession) + _HAS_DESCRIPTION * bool(one.description)
             for one in words
         ]
-        ends = np.cumsum(heads["counts"][:, -1] * _DOMAIN.itemsize).tolist()
-        own, domains = heads.tobytes(), self._domains(found).tobytes()
-        for number, (text, begin, end) in enumerate(zip(texts, [0, *ends], ends, strict=False)):
-            at = number * _HIT.itemsize
-            yield own[at : at + _HIT.itemsize] + text + domains[begin:end]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        domains = int(found.parses.sequences[found.own, fields.DOMAINS].sum())
+        size = int(ends[-1]) + _HIT_BYTES * found.own.size
+        record = np.empty(size + (_DOMAIN_BYTES + _ALIGNMENT_BYTES) * domains, dtype=np.uint8)
+        offsets = np.zeros(found.own.size + 1, dtype=np.int64)
+        joined = bytearray(b"".join(texts))
+        _write_records(
+            found,
+            (np.frombuffer(joined, dtype=np.uint8), ends, np.array(present, dtype=np.uint8)),
+            self._profile,
+            self._limits.incT is not None,
+            record,
+            offsets,
+        )
+        return HitRecords(record, offsets, {})
 
-    def _heads(self, found: FoundDomains) -> Any:
-        sequences, scores = found.parses.sequences[found.own], found.parses.scores[found.own]
-        heads = np.zeros(len(sequences), dtype=_HIT)
-        heads["size"] = _HIT.itemsize
-        heads["scores"] = scores[:, [fields.SCORE, fields.PLAIN, fields.SUM]]
-        in_bits = heads["scores"].astype(np.float64)
-        heads["chances"] = exponential_tails(in_bits, self._statistics)
-        by_score = self._limits.incT is not None
-        heads["key"] = in_bits[:, 0] if by_score else -heads["chances"][:, 0]
-        heads["expected"] = scores[:, fields.EXPECTED]
-        heads["counts"] = sequences[:, _COUNTS]
-        heads["marks"] = self._marks(in_bits[:, 0], self._limits.T, self._limits.incT)
-        heads["best"] = sequences[:, fields.BEST]
-        heads["offsets"] = -1
-        return heads
 
-    def _domains(self, found: FoundDomains) -> Any:
-        envelopes, is_own = found.envelopes, np.zeros(len(found.parses.sequences), dtype=np.bool_)
-        is_own[found.own] = True
-        places = envelopes.places
-        chosen = is_own[places[:, fields.SEQUENCE]] & (places[:, fields.IS_DOMAIN] != 0)
-        places, numbers = places[chosen], envelopes.numbers[chosen]
-        domains = np.zeros(len(places), dtype=_DOMAIN)
-        domains["size"] = _ALIGNED_AT
-        domains["places"][:, :4] = places[:, _PLACES]
-        domains["numbers"] = numbers[:, _NUMBERS]
-        bits = numbers[:, fields.BITS].astype(np.float64)
-        domains["chance"] = exponential_tails(bits, self._statistics)
-        marks = self._marks(bits, self._limits.domT, self._limits.incdomT)
-        domains["marks"][:, 0] = marks & _REPORTED
-        domains["marks"][:, 1] = marks & _INCLUDED != 0
-        domains["alignment_size"] = _DOMAIN.itemsize - _ALIGNED_AT
-        domains["nodes"][:, :2] = places[:, [fields.NODE, fields.LAST_NODE]]
-        domains["nodes"][:, 2] = self._nodes
-        domains["residues"][:, :2] = places[:, [fields.RESIDUE, fields.LAST_RESIDUE]]
-        domains["residues"][:, 2] = found.parses.sequences[
-            places[:, fields.SEQUENCE], fields.RESIDUES
-        ]
-        domains["texts"] = _RESIDUES_OF_ALIGNMENT
-        return domains
+@inline
+def _put(record: ByteArray, at: int, number: int, size: int) -> int:
+    """Write an integer, the highest byte first; return where the next one goes."""
+    for byte in range(size):
+        record[at + byte] = (number >> 8 * (size - 1 - byte)) & 255
+    return at + size
 
-    def _marks(self, scores: Float64Array, reported: float | None, included: float | None) -> Any:
-        """Return HMMER's marks, which it sets here only for the profile's own cutoffs."""
-        if not self._limits.are_of_profile or reported is None:
-            return np.zeros(scores.shape, dtype=np.int64)
-        is_included = False if included is None else scores >= included
-        return np.where(scores >= reported, _REPORTED | np.where(is_included, _INCLUDED, 0), 0)
+
+@inline
+def _put_float(record: ByteArray, at: int, number: np.float32) -> int:
+    return _put(record, at, int(np.float32(number).view(np.int32)), 4)
+
+
+@inline
+def _put_double(record: ByteArray, at: int, number: np.float64) -> int:
+    return _put(record, at, int(np.float64(number).view(np.int64)), 8)
+
+
+@inline
+def _tail(score: np.float32, profile: MarkedProfile) -> np.float64:
+    """Return the logarithm of the chance of a score in bits, or a higher one."""
+    bits, tau = np.float64(score), profile.numbers[0]
+    return np.float64(0) if bits < tau else np.float64(-profile.numbers[1] * (bits - tau))
+
+
+@inline
+def _marks(score: np.float32, reported: float, included: float) -> int:
+    if not score >= reported:
+        return 0
+    return _REPORTED | _INCLUDED if score >= included else _REPORTED
+
+
+@jit
+def _write_records(
+    found: FoundDomains,
+    texts: tuple[ByteArray, Int64Array, ByteArray],
+    profile: MarkedProfile,
+    by_score: bool,
+    record: ByteArray,
+    offsets: Int64Array,
+) -> None:
+    """Write the records of all sequences: their heads, their words, and their domains."""
+    content, ends, present = texts
+    places = found.envelopes.places
+    at, envelope = 0, 0
+    for number in range(found.own.size):
+        own = found.own[number]
+        size = ends[number + 1] - ends[number]
+        at = _put_hit(found, own, size, int(present[number]), profile, by_score, record, at)
+        for byte in range(size):
+            record[at + byte] = content[ends[number] + byte]
+        at += size
+        while envelope < len(places) and places[envelope, fields.SEQUENCE] <= own:
+            if places[envelope, fields.SEQUENCE] == own and places[envelope, fields.IS_DOMAIN]:
+                at = _put_domain(found, envelope, profile, record, at)
+            envelope += 1
+        offsets[number + 1] = at
+
+
+@inline
+def _put_hit(
+    found: FoundDomains,
+    own: int,
+    text_size: int,
+    present: int,
+    profile: MarkedProfile,
+    by_score: bool,
+    record: ByteArray,
+    at: int,
+) -> int:
+    sequence, scores = found.parses.sequences[own], found.parses.scores[own]
+    best = scores[fields.SCORE]
+    chance = _tail(best, profile)
+    at = _put(record, at, _HIT_BYTES + text_size, 4)
+    at = _put(record, at, 0, 4)
+    key = np.float64(best) if by_score else np.float64(-chance)
+    at = _put_double(record, at, key)
+    for column in (fields.SCORE, fields.PLAIN, fields.SUM):
+        at = _put_float(record, at, scores[column])
+    for column in (fields.SCORE, fields.PLAIN, fields.SUM):
+        at = _put_double(record, at, _tail(scores[column], profile))
+    at = _put_float(record, at, scores[fields.EXPECTED])
+    for column in (
+        fields.REGIONS,
+        fields.CLUSTERED,
+        fields.OVERLAPS,
+        fields.ENVELOPES,
+        fields.DOMAINS,
+    ):
+        at = _put(record, at, sequence[column], 4)
+    marks = _marks(best, profile.limits[T_SCORE], profile.limits[INCLUDED_SCORE])
+    at = _put(record, at, marks, 4)
+    at = _put(record, at, 0, 8)
+    at = _put(record, at, sequence[fields.BEST], 4)
+    at = _put(record, at, _NOWHERE, 8)
+    at = _put(record, at, _NOWHERE, 8)
+    return _put(record, at, present, 1)
+
+
+@inline
+def _put_domain(
+    found: FoundDomains, envelope: int, profile: MarkedProfile, record: ByteArray, at: int
+) -> int:
+    """Write a domain, and its alignment without texts."""
+    places, numbers = found.envelopes.places[envelope], found.envelopes.numbers[envelope]
+    limits, bits = profile.limits, numbers[fields.BITS]
+    at = _put(record, at, _DOMAIN_BYTES, 4)
+    for column in (fields.FIRST, fields.LAST, fields.RESIDUE, fields.LAST_RESIDUE):
+        at = _put(record, at, places[column], 8)
+    at = _put(record, at, 0, 16)
+    for column in (
+        fields.ENVELOPE,
+        fields.CORRECTION,
+        fields.BIAS,
+        fields.ACCURACY,
+        fields.BITS,
+    ):
+        at = _put_float(record, at, numbers[column])
+    at = _put_double(record, at, _tail(bits, profile))
+    marks = _marks(bits, limits[DOMAIN_SCORE], limits[INCLUDED_DOMAIN_SCORE])
+    at = _put(record, at, marks // _REPORTED, 4)
+    at = _put(record, at, marks & _INCLUDED, 4)
+    at = _put(record, at, 0, 4)
+    at = _put(record, at, _ALIGNMENT_BYTES, 4)
+    at = _put(record, at, 0, 4)
+    at = _put(record, at, places[fields.NODE], 4)
+    at = _put(record, at, places[fields.LAST_NODE], 4)
+    at = _put(record, at, profile.nodes, 4)
+    at = _put(record, at, places[fields.RESIDUE], 8)
+    at = _put(record, at, places[fields.LAST_RESIDUE], 8)
+    residues = found.parses.sequences[places[fields.SEQUENCE], fields.RESIDUES]
+    at = _put(record, at, residues, 8)
+    at = _put(record, at, _RESIDUES_OF_ALIGNMENT, 1)
+    return _put(record, at, 0, 9)

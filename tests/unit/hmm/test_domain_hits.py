@@ -85,7 +85,7 @@ def compared_hits(options, profile, sequences):
     records = writer.records(found, (Target(name, b"", b"") for name in names))
     ours = {
         name: record
-        for name, record, score in zip(names, records, found.scores, strict=True)
+        for name, record, score in zip(names, records.records(), found.scores, strict=True)
         if writer.is_kept(score, 1.0)
     }
     for number in np.flatnonzero(left):
