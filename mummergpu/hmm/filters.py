@@ -207,6 +207,9 @@ class ProfileFilter:
         Most do not pass Forward's, and this check costs a fraction of the one in `finishing`.
         """
         survivors = reached.those_passing(VITERBI)
+        if not survivors.sequences.size:
+            stats.add(passed_forward=0)
+            return survivors
         same = np.zeros(survivors.sequences.size, dtype=np.int64)
         passing = self._forward.passing(block, same, survivors.sequences, stats)
         return survivors.after_forward(*passing)
