@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.errors import InputError, LibraryError
+from mummergpu.hmm.plain_profiles import PLAIN_END, PLAIN_FORMAT, PlainProfile, parse_profile
 from mummergpu.input.bytes.files import STANDARD_INPUT, CountedInput, Readable, open_binary, reading
 from mummergpu.input.bytes.formats import BGZF_HEAD, compression_of, is_bgzf
 from mummergpu.input.records.record_reader import printable
@@ -32,9 +33,15 @@ _MODEL_LENGTH: Final = 400
 """The sequence length of an optimized profile; any value will do."""
 _END: Final = b"//"
 _TEXT: Final = b"HMMER"
-_TITLES: Final = re.compile(rb"\n[ \t]*(HMMER\d\S*|NAME|ALPH|NULE|GA|TC|NC|HMM)(?=\s)[ \t]*(\S*)")
+_TITLES: Final = re.compile(
+    rb"\n[ \t]*(HMMER\d\S*|NAME|LENG|ALPH|NULE|GA|TC|NC|HMM)(?=\s)[ \t]*(\S*)"
+)
 _CUSTOM: Final = b"custom"
 """A word for an alphabet, of which Easel has none."""
+_PIECE_BYTES: Final = 1 << 18
+"""The bytes that are read at once."""
+_MOST_PLAIN: Final = 1 << 26
+"""A text without the end of a profile for more bytes is left to HMMER's parser."""
 _TAIL_BYTES: Final = 64
 _HEAD_BYTES: Final = 64
 _PRESSED_MAGICS: Final = tuple(
@@ -131,8 +138,8 @@ def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Pr
         name,
         text_of(hmm, "accession"),
         text_of(hmm, "description"),
-        np.array(hmm.match_emissions, dtype=np.float32)[1:],
-        np.array(hmm.transition_probabilities, dtype=np.float32),
+        np.asarray(hmm.match_emissions, dtype=np.float32)[1:],
+        np.asarray(hmm.transition_probabilities, dtype=np.float32),
         None if composition is None else np.array(composition, dtype=np.float32),
         Statistics(*map(float, hmm.evalue_parameters.as_vector())),
         hmm,
@@ -155,6 +162,9 @@ def _lines_without_numbers(profile: Profile) -> list[int]:
     Below the titles are the mean composition, two lines of the begin state and three of each node.
     HMMER does not use the middle ones, which are of insertions.
     """
+    numbers = profile.transitions, profile.matches, profile.composition
+    if all(one is None or np.isfinite(one).all() for one in numbers):
+        return []
     bad = [~np.isfinite(rows).all(axis=1) for rows in (profile.transitions, profile.matches)]
     lines = []
     first = 3
@@ -247,15 +257,23 @@ def _decompressed(file: BinaryIO, path: str) -> Readable:
 
 
 class _Watched(RawIOBase):
-    """A file that C code reads; it keeps the facts for error messages."""
+    """A file of profiles; plain ones are parsed here, and HMMER's parser reads the rest.
+
+    It keeps the facts for error messages.
+    """
 
     def __init__(self, file: Any, path: str) -> None:
         super().__init__()
         self._path = path
         self._file = file
-        self._line = b""
+        # What has been read, from the last plain profile on, and where it has not been parsed.
+        self._text = bytearray()
+        self._at = 0
+        self._plain: PlainProfile | None = None
+        self._line = b"\n"
         self._lines = 0
         self._has_alphabet = False
+        self._has_length = False
         self.tail = b""
         self.begins_with = b""
         self.names: list[bytes] = []
@@ -269,28 +287,82 @@ class _Watched(RawIOBase):
         """Return True."""
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill a part of a buffer; return the bytes read, 0 at the end or after an error."""
+    def _fill(self) -> bool:
+        """Append a piece of the file to the text; return whether there is one."""
+        piece = bytearray(_PIECE_BYTES)
         try:
-            count = self._file.readinto(buffer) or 0
+            count = self._file.readinto(piece) or 0
         except Exception as error:
             self.error = error
-            return 0
-        read = bytes(memoryview(buffer)[:count])
+            return False
+        # HMMER's parser may need the last plain profile.
+        done = self._at if self._plain is None else self._at - self._plain.size
+        del self._text[:done], piece[count:]
+        self._at -= done
+        self._text += piece
+        self.begins_with = self.begins_with or bytes(piece[:_TAIL_BYTES])
+        return count > 0
+
+    def plain_profiles(self) -> Iterator[Any]:
+        """Yield the profiles before the first one that HMMER has to parse."""
+        end = 0
+        while True:
+            while end <= self._at:
+                is_long = len(self._text) - self._at > _MOST_PLAIN
+                if is_long or not self._fill() or not self._is_text:
+                    return
+                begin = max(self._at, len(self._text) - _PIECE_BYTES - len(PLAIN_END))
+                last = self._text.rfind(PLAIN_END, begin)
+                end = 0 if last < 0 else last + len(PLAIN_END)
+            found = parse_profile(self._text, self._at)
+            if found is None:
+                return
+            self._plain = found
+            self._at += found.size
+            self.names.append(bytes_of(found.hmm.name))
+            self.formats.append(PLAIN_FORMAT)
+            self.tables.append(self._lines + found.table)
+            self._lines += found.lines
+            yield found.hmm
+
+    @property
+    def is_parsed(self) -> bool:
+        """Whether the plain profiles are all."""
+        is_rest = bool(self._text[self._at :].strip())
+        return self._plain is not None and self.error is None and not is_rest
+
+    def step_back(self) -> bool:
+        """Return to the last plain profile, if any: errors of the next one depend on it."""
+        last, self._plain = self._plain, None
+        if last is not None:
+            self._at -= last.size
+            self._lines -= last.lines
+            del self.names[-1], self.formats[-1], self.tables[-1]
+        return last is not None
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Fill a part of a buffer; return the bytes read, 0 at the end or after an error."""
+        if self._at == len(self._text) and not self.error:
+            self._fill()
+        with memoryview(buffer) as view:
+            read = bytes(self._text[self._at : self._at + len(view)])
+            view[: len(read)] = read
+        self._at += len(read)
         self.is_at_end = not read
-        if not self.begins_with:
-            self.begins_with = read[:_TAIL_BYTES]
-            self._line = b"\n"
         self.tail = (self.tail + read[-_TAIL_BYTES:])[-_TAIL_BYTES:]
-        if self.begins_with.startswith(_TEXT):
+        if self._is_text:
             self._look_at(self._line + read)
-        return 0 if self.error else count
+        return 0 if self.error else len(read)
+
+    @property
+    def _is_text(self) -> bool:
+        return self.begins_with.startswith(_TEXT)
 
     def _look_at(self, text: bytes) -> None:
         """Note the facts in whole lines about their profiles; keep the last, which may go on.
 
-        HMMER's parser, which has not seen them yet, crashes on numbers without an alphabet, or on
-        an invalid alphabet.
+        HMMER's parser, which has not seen them yet, crashes on numbers without an alphabet or a
+        length, or on an invalid alphabet.
         """
         whole, _, last = text.rpartition(b"\n")
         counted = 0
@@ -300,14 +372,17 @@ class _Watched(RawIOBase):
                 self.names.append(name)
             elif word == b"ALPH" and name.lower() != _CUSTOM:
                 self._has_alphabet = True
+            elif word == b"LENG":
+                self._has_length = True
             elif word.startswith(_TEXT):
                 self.formats.append(word)
-                self._has_alphabet = False
+                self._has_alphabet = self._has_length = False
             else:
                 self._lines += whole.count(b"\n", counted, title.start() + 1)
                 counted = title.start() + 1
-                if not self._has_alphabet:
-                    message = "a profile without an alphabet (ALPH)"
+                if not self._has_alphabet or (word == b"HMM" and not self._has_length):
+                    lacks = "a length (LENG)" if self._has_alphabet else "an alphabet (ALPH)"
+                    message = f"a profile without {lacks}"
                     record = printable(self.names[-1]) if self.names else None
                     self.error = InputError(message, self._path, self._lines, record)
                     return
@@ -319,7 +394,7 @@ class _Watched(RawIOBase):
     @property
     def is_cut(self) -> bool:
         """Whether this is text, and does not end as a profile does."""
-        return self.begins_with.startswith(_TEXT) and not self.tail.rstrip().endswith(_END)
+        return self._is_text and not self.tail.rstrip().endswith(_END)
 
 
 def _read(file: _Watched, path: str) -> Iterator[Profile]:
@@ -330,11 +405,21 @@ def _read(file: _Watched, path: str) -> Iterator[Profile]:
 def _read_in(file: _Watched, path: str, stack: ExitStack) -> Iterator[Profile]:
     plan7 = pyhmmer_module("plan7")
     read, last = 0, None
+    for hmm in file.plain_profiles():
+        profile = profile_of(hmm, path, file.tables[read])
+        read, last = read + 1, profile.shown_name
+        yield profile
+    if file.is_parsed:
+        return
+    is_again = file.step_back()
     hmms: Any = None
     while True:
         try:
             if hmms is None:
                 hmms = stack.enter_context(plan7.HMMFile(file))
+            if is_again:
+                hmms.read()
+                is_again = False
             hmm = hmms.read()
         except EOFError:
             hmm = None

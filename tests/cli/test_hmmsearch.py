@@ -398,6 +398,10 @@ def bad_profiles():
             first.replace("ALPH ", "GA 1 1\nALPH ", 1),
             "p.hmm:6: a profile without an alphabet (ALPH) (record '2-Hacid_dh_C')",
         ),
+        "no length": (
+            first + "".join(line for line in other.splitlines(True) if line[:4] != "LENG"),
+            f"p.hmm:{first.count(chr(10)) + 16}: a profile without a length (LENG) (record 'Thio",
+        ),
         "no letters": (other.replace("amino", "custom"), "p.hmm:4: a profile without an alph"),
         "nan": (
             first + other.replace("2.25147", "    nan", 1),
@@ -421,8 +425,8 @@ def bad_profiles():
 
 
 BAD_PROFILES = """nonsense, sequences, nothing, cut, cut later, mixed up, another text, RNA, named,
-a later one of DNA, two formats, no alphabet, a cutoff too early, no letters, nan, infinite,
-nan in COMPO, odd STATS, no consensus""".replace("\n", " ").split(", ")
+a later one of DNA, two formats, no alphabet, a cutoff too early, no length, no letters, nan,
+infinite, nan in COMPO, odd STATS, no consensus""".replace("\n", " ").split(", ")
 
 
 @pytest.mark.parametrize("what", BAD_PROFILES)

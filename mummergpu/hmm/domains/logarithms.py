@@ -37,18 +37,19 @@ _COEFFICIENTS: Final = tuple(
 
 
 class Logarithms(NamedTuple):
-    """The addresses of C's functions, for `log32`, `log64` and `exp64`."""
+    """The addresses of C's functions, for `log32`, `log64`, `exp64` and `exp32_of_c`."""
 
     short: int
     long: int
     exponential: int
+    short_exponential: int
 
 
 @cache
 def logarithms() -> Logarithms:
     """Return the addresses in this process."""
     library = ctypes.CDLL(_LIBRARY)
-    functions = library.logf, library.log, library.exp
+    functions = library.logf, library.log, library.exp, library.expf
     addresses = (ctypes.cast(one, ctypes.c_void_p).value for one in functions)
     return Logarithms(*(cast(int, one) for one in addresses))
 
@@ -73,6 +74,7 @@ _log64 = _calling(64)
 log32 = cast(Any, intrinsic(_log32))
 log64 = cast(Any, intrinsic(_log64))
 exp64 = cast(Any, intrinsic(_log64))
+exp32_of_c = cast(Any, intrinsic(_log32))
 
 
 @inline
