@@ -104,7 +104,10 @@ def parse_profile(text: bytearray, at: int) -> PlainProfile | None:
     if state is None:
         return None
     hmm = pyhmmer_module("plan7").HMM(_alphabet(), nodes, words[0])
-    hmm.__setstate__(state)
+    try:
+        hmm.__setstate__(state)
+    except (KeyError, TypeError, ValueError):  # Another version of pyhmmer may want more.
+        return None
     above = text.count(b"\n", at, header.end())
     lines = above + bool(state["flags"] & _COMPOSITION) + 3 * nodes + 3
     return PlainProfile(hmm, end - at, lines, above - 1)
