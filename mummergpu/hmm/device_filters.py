@@ -177,6 +177,9 @@ class DeviceFilters:
         self._device = device
         self._filters = filters
         self._stats = stats
+        for _ in executor.map(lambda one: one.bytes, filters):
+            # The tables have been made, by many threads.
+            pass
         by_size = sorted(range(len(filters)), key=lambda one: filters[one].profile.nodes)
         self._programs = Programs(device, cache)
         self._executor = executor

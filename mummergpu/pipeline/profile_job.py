@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from itertools import islice
@@ -226,7 +226,6 @@ class ProfileJob(ABC):
         self._reading = reading
         self._device = device
         self._has_share = True
-        self._early: dict[Profile, Future[ProfileFilter]] = {}
         self._kept: list[NumberedProteins] | None = None
         self._begun = False
         self._is_prepared = False
@@ -268,27 +267,15 @@ class ProfileJob(ABC):
 
     @contextmanager
     def profiles_ahead(self) -> Iterator[Iterator[Profile]]:
-        """Read profiles and make their filters while the ones before are searched."""
-
-        def read() -> Iterator[Profile]:
-            for one in self._options.read_profiles():
-                self._early[one] = self._filter_of(one)
-                yield one
-
-        with Prefetcher(read(), self._few_profiles) as ahead:
+        """Read profiles while the ones before are searched."""
+        with Prefetcher(self._options.read_profiles(), self._few_profiles) as ahead:
             yield iter(ahead)
 
     def prepare(self, profiles: Sequence[Profile]) -> list[ProfileFilter]:
         """Prepare to finish hits of profiles; return their filters."""
         self.prepare_finishing(profiles)
-        early = [
-            self._early.pop(one) if one in self._early else self._filter_of(one) for one in profiles
-        ]
-        return [one.result() for one in early]
-
-    def _filter_of(self, profile: Profile) -> Future[ProfileFilter]:
         thresholds = self._options.finishing.thresholds
-        return self._context.executor.submit(ProfileFilter, profile, thresholds)
+        return [ProfileFilter(one, thresholds) for one in profiles]
 
     def blocks(self, count_them: bool, scale: int) -> Generator[NumberedProteins]:
         """Yield all proteins in blocks, which are read ahead."""
