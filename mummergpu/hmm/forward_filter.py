@@ -9,6 +9,7 @@ the lanes by doubling adds them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -60,21 +61,18 @@ class ProfileChances(NamedTuple):
 
 def chances_of(profiles: Sequence[Profile]) -> ProfileChances:
     """Return the chances of one profile or more for `score_forward`."""
-    registers = np.array([-(-one.nodes // LANES) for one in profiles], dtype=np.int64)
+    registers = [-(-one.nodes // LANES) for one in profiles]
     # The first registers of each profile, and the end of the last one's.
-    emissions, transitions = (
-        np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-        for sizes in (CODES * registers, _STEPS * registers + len(_DOUBLINGS) + 1)
-    )
+    emissions = [*accumulate((CODES * one for one in registers), initial=0)]
+    after = len(_DOUBLINGS) + 1
+    transitions = [*accumulate((_STEPS * one + after for one in registers), initial=0)]
     chances = ProfileChances(
         np.empty(emissions[-1] * LANES, dtype=np.float32),
         np.empty(transitions[-1] * LANES, dtype=np.float32),
-        emissions[:-1],
-        transitions[:-1],
-        registers,
+        *(np.array(one, dtype=np.int64) for one in (emissions[:-1], transitions[:-1], registers)),
     )
     scores = np.empty((CODES, max(one.nodes for one in profiles)), dtype=np.float32)
-    filled, left = flattened(chances), np.empty((len(_DOUBLINGS) + 1, LANES))
+    filled, left = flattened(chances), np.empty((after, LANES))
     for number, one in enumerate(profiles):
         _fill_chances(one.matches, one.transitions, constants(), scores, number, left, filled)
     return chances

@@ -266,9 +266,9 @@ class _Watched(RawIOBase):
         super().__init__()
         self._path = path
         self._file = file
-        # What has been read, from the last plain profile on, and where it has not been parsed.
-        self._text = bytearray()
-        self._at = 0
+        # What has been read, from the last plain profile on: up to `_at` it has been parsed.
+        self._text = bytearray(2 * _PIECE_BYTES)
+        self._at = self._end = 0
         self._plain: PlainProfile | None = None
         self._line = b"\n"
         self._lines = 0
@@ -289,30 +289,32 @@ class _Watched(RawIOBase):
 
     def _fill(self) -> bool:
         """Append a piece of the file to the text; return whether there is one."""
-        piece = bytearray(_PIECE_BYTES)
+        # HMMER's parser may need the last plain profile.
+        done = self._at if self._plain is None else self._at - self._plain.size
+        kept = self._end - done
+        self._text[:kept] = self._text[done : self._end]
+        self._at, self._end = self._at - done, kept
+        if len(self._text) < kept + _PIECE_BYTES:
+            self._text += bytes(len(self._text))
         try:
-            count = self._file.readinto(piece) or 0
+            with memoryview(self._text)[kept : kept + _PIECE_BYTES] as piece:
+                self._end += self._file.readinto(piece) or 0
         except Exception as error:
             self.error = error
             return False
-        # HMMER's parser may need the last plain profile.
-        done = self._at if self._plain is None else self._at - self._plain.size
-        del self._text[:done], piece[count:]
-        self._at -= done
-        self._text += piece
-        self.begins_with = self.begins_with or bytes(piece[:_TAIL_BYTES])
-        return count > 0
+        self.begins_with = self.begins_with or bytes(self._text[: min(self._end, _TAIL_BYTES)])
+        return self._end > kept
 
     def plain_profiles(self) -> Iterator[Any]:
         """Yield the profiles before the first one that HMMER has to parse."""
         end = 0
         while True:
             while end <= self._at:
-                is_long = len(self._text) - self._at > _MOST_PLAIN
+                is_long = self._end - self._at > _MOST_PLAIN
                 if is_long or not self._fill() or not self._is_text:
                     return
-                begin = max(self._at, len(self._text) - _PIECE_BYTES - len(PLAIN_END))
-                last = self._text.rfind(PLAIN_END, begin)
+                begin = max(self._at, self._end - _PIECE_BYTES - len(PLAIN_END))
+                last = self._text.rfind(PLAIN_END, begin, self._end)
                 end = 0 if last < 0 else last + len(PLAIN_END)
             found = parse_profile(self._text, self._at)
             if found is None:
@@ -328,7 +330,7 @@ class _Watched(RawIOBase):
     @property
     def is_parsed(self) -> bool:
         """Whether the plain profiles are all."""
-        is_rest = bool(self._text[self._at :].strip())
+        is_rest = bool(self._text[self._at : self._end].strip())
         return self._plain is not None and self.error is None and not is_rest
 
     def step_back(self) -> bool:
@@ -342,10 +344,10 @@ class _Watched(RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill a part of a buffer; return the bytes read, 0 at the end or after an error."""
-        if self._at == len(self._text) and not self.error:
+        if self._at == self._end and not self.error:
             self._fill()
         with memoryview(buffer) as view:
-            read = bytes(self._text[self._at : self._at + len(view)])
+            read = bytes(self._text[self._at : min(self._at + len(view), self._end)])
             view[: len(read)] = read
         self._at += len(read)
         self.is_at_end = not read
