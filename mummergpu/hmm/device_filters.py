@@ -107,7 +107,12 @@ class _Constants:
         The least passing scores (`ScoredPairs.least`).
     """
 
-    def __init__(self, filters: Sequence[ProfileFilter], words_fit: Sequence[bool]) -> None:
+    def __init__(
+        self,
+        filters: Sequence[ProfileFilter],
+        word_limits: Sequence[tuple[int, int]],
+        words_fit: Sequence[bool],
+    ) -> None:
         self.limits = np.zeros(len(filters), dtype=LIMITS)
         self.limits["entry"] = [one.bytes.entry for one in filters]
         self.limits["bias"] = [one.bytes.bias for one in filters]
@@ -120,10 +125,13 @@ class _Constants:
             if one.bias is not None:
                 self.odds[number, : one.bias.odds.size] = one.bias.odds
                 self.odds[number, -2:] = one.bias.steps
-        self.floors = np.array([word_floor(one.words) for one in filters], dtype=np.int64)
-        self.overflows = np.array([word_overflow(one.words) for one in filters], dtype=np.int64)
+        self.floors, self.overflows = np.array(word_limits, dtype=np.int64).reshape(-1, 2).T
         self.words_fit = np.array(words_fit, dtype=np.bool_)
         self.scores = np.array([one.scores for one in filters], dtype=np.float64).reshape(-1, 3)
+
+
+def _word_limits(one: ProfileFilter) -> tuple[int, int]:
+    return word_floor(one.words), word_overflow(one.words)
 
 
 def _msv_from_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
@@ -181,6 +189,8 @@ class DeviceFilters:
             # The tables have been made, by many threads.
             pass
         by_size = sorted(range(len(filters)), key=lambda one: filters[one].profile.nodes)
+        # Threads make the tables of all profiles, which the filters keep.
+        word_limits = [*executor.map(_word_limits, filters)]
         self._programs = Programs(device, cache)
         self._executor = executor
         fitting = [one for one in by_size if self._fits(filters[one])]
@@ -189,7 +199,8 @@ class DeviceFilters:
         own = [filters[one] for one in fitting]
         self._own = own
         self._tiles = TileFilter(device, own, filter_policy, self._programs)
-        self._constants = _Constants(own, [*map(self._words_fit, own)])
+        own_limits = [word_limits[one] for one in fitting]
+        self._constants = _Constants(own, own_limits, [*map(self._words_fit, own)])
         self._stack = ExitStack()
         try:
             with stats.stage("kernels_compiled"):

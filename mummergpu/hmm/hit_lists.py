@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -190,6 +190,7 @@ class HitList:
     impossible: tuple[str, ...] = ()  # The targets that were left out because no path emits them
     path: str = ""  # The file of a query that is a profile, for messages
     statistics: Statistics | None = None
+    rows: dict[str, bytes] | None = None  # Those of some of the `TABLES`, if they are made
 
     @property
     def shown_query(self) -> str:
@@ -201,6 +202,8 @@ class HitList:
         """Return the rows of one of `TABLES`; the one for Pfam always has its headings."""
         if self.hits is None and not header and kind != "pfamtblout":
             return b""
+        if self.rows is not None and kind in self.rows and not header:
+            return self.rows[kind]
         hits = self.hits
         if hits is None:
             hits = pyhmmer_module("plan7").TopHits(self.query)
@@ -292,11 +295,20 @@ class HitCounts:
 
 
 class HitCounter:
-    """Joins the parts of the hits of each query; `Z` is as for `Finisher`."""
+    """Joins the parts of the hits of each query; `Z` is as for `Finisher`.
+
+    Threads that join hits make the rows of `tables`, too: one thread writes those of all.
+    """
 
     def __init__(
-        self, alphabet: Any, options: FinishingOptions, Z: float | None, scans: bool
+        self,
+        alphabet: Any,
+        options: FinishingOptions,
+        Z: float | None,
+        scans: bool,
+        tables: Collection[str] = (),
     ) -> None:
+        self._tables = tables
         self._alphabet = alphabet
         self._options = options
         self._Z = Z
@@ -336,7 +348,8 @@ class HitCounter:
         hits = plan7.TopHits(query)
         hits.__setstate__(sorted_state(parts, easel.VectorU8) | {"pipeline": pipeline})
         # When it merges hits, pyhmmer applies the thresholds; even to no hits at all.
-        return HitList(query, hits.merge(none), impossible, path, statistics)
+        found = HitList(query, hits.merge(none), impossible, path, statistics)
+        return replace(found, rows={kind: found.table(kind) for kind in self._tables})
 
     def part(
         self, found: HitRecords, targets_until: int, place_of: Callable[[bytes], int]

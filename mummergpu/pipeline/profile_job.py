@@ -17,7 +17,7 @@ from mummergpu.errors import BackendError
 from mummergpu.hmm.domains.finisher import DomainFinisher
 from mummergpu.hmm.filters import ForwardFilter, ProfileFilter
 from mummergpu.hmm.finishing import Finisher
-from mummergpu.hmm.hit_lists import HitCounter, HitList
+from mummergpu.hmm.hit_lists import TABLES, HitCounter, HitList
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock, sequences_of_marks
 from mummergpu.hmm.stage_counts import VITERBI, Reached
@@ -242,7 +242,9 @@ class ProfileJob(ABC):
         self._is_prepared = True
         self._finisher = Finisher(options.finishing, alphabet, options.Z)
         self._domains = DomainFinisher(self._finisher, options.finishing, options.Z)
-        self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans)
+        kinds = {"domtblout" if kind == "tsv" else kind for kind, _ in options.outputs}
+        tables = kinds & TABLES.keys()
+        self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans, tables)
 
     def next_group(
         self, profiles: Iterator[Profile], can_repeat: bool, is_kept: bool
