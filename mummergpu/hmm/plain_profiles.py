@@ -250,28 +250,33 @@ def _fill_table(
         at = _fill_row(text, at, exponential, True, table.composition)
         if not table.composition[0] > 0:
             return _NOT_PLAIN
-    at = _fill_row(text, at, exponential, True, table.insertions[0])
-    at = _fill_row(text, at, exponential, True, table.transitions[0])
     table.matches[0, 0] = 1
-    for node in range(1, nodes + 1):
-        at, number = _whole_number(text, at)
-        if number != node:
-            return _NOT_PLAIN
-        at = _fill_row(text, at, exponential, False, table.matches[node])
-        at, number = _whole_number(text, at)
-        if (number < 0) == has_columns:
-            return _NOT_PLAIN
-        table.columns[node] = max(number, 0)
-        for row in range(len(table.marks)):
-            mark = text[at + 1]
-            if text[at] != _SPACE or not _SPACE < mark < _DELETE:
+    for node in range(nodes + 1):
+        # The begin state has no matches.
+        if node > 0:
+            at, number = _whole_number(text, at)
+            if number != node:
                 return _NOT_PLAIN
-            table.marks[row, node] = mark
-            at += 2
-        if text[at] != _NEW_LINE:
+            at = _fill_row(text, at, exponential, False, table.matches[node])
+            if at < 0:
+                return _NOT_PLAIN
+            at, number = _whole_number(text, at)
+            if (number < 0) == has_columns:
+                return _NOT_PLAIN
+            table.columns[node] = max(number, 0)
+            for row in range(len(table.marks)):
+                mark = text[at + 1]
+                if text[at] != _SPACE or not _SPACE < mark < _DELETE:
+                    return _NOT_PLAIN
+                table.marks[row, node] = mark
+                at += 2
+            if text[at] != _NEW_LINE:
+                return _NOT_PLAIN
+            at += 1
+        for rows in (table.insertions, table.transitions):
+            at = _fill_row(text, at, exponential, True, rows[node])
+        if at < 0:
             return _NOT_PLAIN
-        at = _fill_row(text, at + 1, exponential, True, table.insertions[node])
-        at = _fill_row(text, at, exponential, True, table.transitions[node])
     if text[at] != _SLASH or text[at + 1] != _SLASH or text[at + 2] != _NEW_LINE:
         return _NOT_PLAIN
     return at + 3
