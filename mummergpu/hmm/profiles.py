@@ -1,4 +1,4 @@
-"""Reads profile HMMs; pyhmmer parses the files, in all formats of HMMER."""
+"""Reads profile HMMs in all formats of HMMER; what `plain_profiles` does not parse, pyhmmer does."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Pr
         hmm,
         path,
     )
-    if hmm.consensus is None:
+    if not text_of(hmm, "consensus"):
         message = "the profile has no consensus (CONS), without which HMMER searches none"
         raise InputError(message, path, record=profile.shown_name)
     if not np.isfinite(profile.statistics).all():
