@@ -232,6 +232,38 @@ def _whole_number(text: ByteArray, at: int) -> tuple[int, int]:
     return at, number if at > begin else -1
 
 
+@inline
+def _fill_composition(text: ByteArray, at: int, exponential: int, row: Float32Array) -> int:
+    """Parse the line of the composition, if it is there."""
+    at = _after_spaces(text, at)
+    if text[at] != _COMPO[0]:
+        return at
+    for letter in _COMPO:
+        if text[at] != letter:
+            return _NOT_PLAIN
+        at += 1
+    at = _fill_row(text, at, exponential, True, row)
+    return at if row[0] > 0 else _NOT_PLAIN
+
+
+@inline
+def _fill_marks(text: ByteArray, at: int, has_column: bool, node: int, table: _Table) -> int:
+    """Parse the rest of a line of matches: the column of an alignment, and `_Table.marks`."""
+    if at < 0:
+        return _NOT_PLAIN
+    at, number = _whole_number(text, at)
+    if (number < 0) == has_column:
+        return _NOT_PLAIN
+    table.columns[node] = max(number, 0)
+    for row in range(len(table.marks)):
+        mark = text[at + 1]
+        if text[at] != _SPACE or not _SPACE < mark < _DELETE:
+            return _NOT_PLAIN
+        table.marks[row, node] = mark
+        at += 2
+    return at + 1 if text[at] == _NEW_LINE else _NOT_PLAIN
+
+
 @jit
 def _fill_table(
     text: ByteArray, at: int, exponential: int, has_columns: bool, table: _Table
@@ -240,39 +272,16 @@ def _fill_table(
 
     The line "//" that ends a profile stops any of the loops.
     """
-    nodes = len(table.matches) - 1
-    at = _after_spaces(text, at)
-    if text[at] == _COMPO[0]:
-        for letter in _COMPO:
-            if text[at] != letter:
-                return _NOT_PLAIN
-            at += 1
-        at = _fill_row(text, at, exponential, True, table.composition)
-        if not table.composition[0] > 0:
-            return _NOT_PLAIN
+    at = _fill_composition(text, at, exponential, table.composition)
     table.matches[0, 0] = 1
-    for node in range(nodes + 1):
+    for node in range(len(table.matches)):
         # The begin state has no matches.
         if node > 0:
             at, number = _whole_number(text, at)
             if number != node:
                 return _NOT_PLAIN
             at = _fill_row(text, at, exponential, False, table.matches[node])
-            if at < 0:
-                return _NOT_PLAIN
-            at, number = _whole_number(text, at)
-            if (number < 0) == has_columns:
-                return _NOT_PLAIN
-            table.columns[node] = max(number, 0)
-            for row in range(len(table.marks)):
-                mark = text[at + 1]
-                if text[at] != _SPACE or not _SPACE < mark < _DELETE:
-                    return _NOT_PLAIN
-                table.marks[row, node] = mark
-                at += 2
-            if text[at] != _NEW_LINE:
-                return _NOT_PLAIN
-            at += 1
+            at = _fill_marks(text, at, has_columns, node, table)
         for rows in (table.insertions, table.transitions):
             at = _fill_row(text, at, exponential, True, rows[node])
         if at < 0:

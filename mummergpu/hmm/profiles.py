@@ -1,4 +1,4 @@
-"""Reads profile HMMs in all formats of HMMER; what `plain_profiles` does not parse, pyhmmer does."""
+"""Reads profile HMMs in all formats of HMMER; pyhmmer parses those that are not plain."""
 
 from __future__ import annotations
 
