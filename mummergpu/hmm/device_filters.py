@@ -495,7 +495,8 @@ class DeviceFilters:
         """Return the programs of all row shapes."""
         sizes = {one.profile.nodes for one in own}
         needed = {byte_program(byte_shape(nodes)) for nodes in sizes}
-        sizes = {one.profile.nodes for one in own if self._words_fit(one)}
+        fits = self._constants.words_fit.tolist()
+        sizes = {one.profile.nodes for one, is_fitting in zip(own, fits, strict=True) if is_fitting}
         return needed | {word_program(word_shape(nodes)) for nodes in sizes}
 
     def _groups(
