@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -160,8 +161,9 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
     """Turns rows into the bytes of a format, and writes them in the order of the blocks.
 
     `emit` receives the bytes of the file (`writer_of`), which `compressor` compresses with
-    `threads` threads. The bytes of a block with more than `max_rows` matches are made only while
-    they are written, so that memory never holds all of them; None for rows that are no matches.
+    `threads` threads, those of `executor` if there is one. The bytes of a block with more than
+    `max_rows` matches are made only while they are written, so that memory never holds all of them;
+    None for rows that are no matches.
     """
 
     def __init__(
@@ -172,6 +174,7 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         compressor: Compressor | None = None,
         threads: int = 1,
         max_rows: int | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self._format = made
         self._emit = emit
@@ -179,7 +182,8 @@ class ByteSink(Sink[Block, Rows, Iterator[Piece]]):
         self._max_rows = max_rows
         self._stream: CompressedStream | None = None
         if compressor is not None:
-            self._stream = CompressedStream(compressor, threads, emit, stats, made.take_back)
+            take_back = made.take_back
+            self._stream = CompressedStream(compressor, threads, emit, stats, take_back, executor)
         self._write([made.head()])
 
     @property
@@ -277,7 +281,8 @@ class OutputContext:
 
     `query_paths` are the files of the queries or reads, as the user named them; `command` is empty
     if there is none. Up to `max_rows` matches of a block its output may be prepared before it is
-    written; None for rows that are no matches. `checksums` are the MD5 of each record of the
+    written; None for rows that are no matches. The threads of `executor` compress, if there is one.
+    `checksums` are the MD5 of each record of the
     reference (`input.reference.record_checksums`), empty if they are not known; `input_groups` are
     the lines of the read groups that tags of reads name. Without `sort`, alignments are written as
     they come; without `compressor`, a `BgzfCompressor` makes blocks of bgzf; without `qualities`,
@@ -304,6 +309,7 @@ class OutputContext:
     qualities: MappingQualities | None = None
     warn: Callable[[str], None] = say_nothing
     circular: Sequence[int] = ()
+    executor: Executor | None = None
 
     @property
     def files(self) -> str:
@@ -347,7 +353,8 @@ class OpenRequest:
         """Return a sink for the bytes of a format, compressed as the target says."""
         facts = self.facts
         compressor = None if self.is_raw else self.compressor()
-        return ByteSink(made, self.emit, self.stats, compressor, facts.threads, facts.max_rows)
+        threads = facts.threads, facts.max_rows, facts.executor
+        return ByteSink(made, self.emit, self.stats, compressor, *threads)
 
     def compressor(self) -> Compressor | None:
         """Return the compressor of the target."""

@@ -274,6 +274,7 @@ class FileJob(MapJob):
             records=options.style,
             warn=self._context.warn,
             circular=circular.tolist(),
+            executor=self._context.executor,
         )
 
     def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:

@@ -13,7 +13,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, Final, cast
 
 import numpy as np
@@ -231,8 +231,9 @@ def _keep(piece: Piece) -> None:
 class CompressedStream:
     """Takes bytes in pieces of any size, and passes them on in compressed form, in order.
 
-    One thread calls all methods. It cuts the pieces, and `threads` others join and compress them;
-    `take_back` receives each piece when it has been compressed.
+    One thread calls all methods. It cuts the pieces, and `threads` others join and compress them:
+    those of `executor`, if the run has some, or its own. `take_back` receives each piece when it
+    has been compressed.
     """
 
     def __init__(
@@ -242,6 +243,7 @@ class CompressedStream:
         write: Callable[[Piece], None],
         stats: Stats,
         take_back: TakeBack = _keep,
+        executor: Executor | None = None,
     ) -> None:
         self._compressor = compressor
         self._stats = stats
@@ -250,7 +252,8 @@ class CompressedStream:
         threads = min(threads, compressor.max_threads)
         self._window = 2 * threads
         # A thread starts when there is a chunk for it.
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="compress")
+        own = ThreadPoolExecutor(threads, thread_name_prefix="compress")
+        self._own, self._executor = own, executor or own
         self._under_way: deque[tuple[Future[Piece], list[Piece]]] = deque()
         self._parts: list[ByteArray] = []
         self._ended: list[Piece] = []
@@ -279,9 +282,10 @@ class CompressedStream:
         self._write(self._compressor.end())
 
     def close(self) -> None:
-        """End the threads, also after a failure."""
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        """Drop the chunks that wait, and end the stream's own threads, also after a failure."""
+        wait([packed for packed, _ in self._under_way if not packed.cancel()])
         self._under_way.clear()
+        self._own.shutdown()
 
     def _submit(self) -> None:
         packed = self._executor.submit(self._compress, self._parts)

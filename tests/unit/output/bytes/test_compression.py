@@ -233,6 +233,29 @@ def test_few_chunks_wait(monkeypatch):
     stream.close()
 
 
+def test_threads_of_the_run_compress_and_are_left_to_it(whole):
+    found = []
+    before = set(threading.enumerate())
+    with ThreadPoolExecutor(2) as pool:
+        stream = CompressedStream(BgzfCompressor(), 4, found.append, Stats(), executor=pool)
+        stream.add(TEXT)
+        assert len(set(threading.enumerate()) - before) <= 2
+        stream.finish()
+        stream.close()
+        assert b"".join(found) == whole
+        # A chunk that has begun is waited for, and others are dropped.
+        begun, may_end = threading.Event(), threading.Event()
+        for _ in range(2):
+            pool.submit(lambda: begun.set() or may_end.wait())
+        begun.wait()
+        stream = CompressedStream(BgzfCompressor(), 4, found.append, Stats(), executor=pool)
+        stream.add(TEXT)
+        stream.close()
+        may_end.set()
+        assert pool.submit(int).result() == 0
+    assert b"".join(found) == whole
+
+
 def test_closing_ends_the_threads():
     before = set(threading.enumerate())
     stream = CompressedStream(BgzfCompressor(), 3, lambda piece: None, Stats())
