@@ -107,11 +107,11 @@ class LibraryEstimate:
             count = TEMPLATES_OF_ESTIMATE
             first = stream.first_templates(count, step * count)
             for block in first:
-                self._seen |= {*np.unique(block.libraries(self._groups)).tolist()}
+                self._seen |= {*block.libraries(self._groups).tolist()}
             pairs = _pairs_of(first, in_stream, number)
             seen = [block.libraries(self._groups) for block in pairs]
             for numbers in seen:
-                self._libraries |= set(np.unique(numbers).tolist())
+                self._libraries |= {*numbers.tolist()}
             if lacking is not None and len(lacking) < len(self._libraries):
                 pairs = [
                     part_of_reads(block, np.flatnonzero(np.repeat(np.isin(own, [*lacking]), 2)))
@@ -128,12 +128,13 @@ class LibraryEstimate:
             }
             if not lacking or not first or first[-1].file_number != in_stream:
                 break
-        for strip in range(1, STRIPS + 1) if step == 0 and self._libraries else ():
-            skipped = (strip + 1) * TEMPLATES_OF_ESTIMATE - TEMPLATES_OF_STRIP
-            pairs = _pairs_of(
-                stream.first_templates(TEMPLATES_OF_STRIP, skipped), in_stream, number
-            )
-            if pairs:
+        if step == 0 and self._libraries:
+            strips: list[ReadBlock] = []
+            for end in range(2, STRIPS + 2):
+                skipped = end * TEMPLATES_OF_ESTIMATE - TEMPLATES_OF_STRIP
+                strips += stream.first_templates(TEMPLATES_OF_STRIP, skipped)
+            # Threads measure them together.
+            if pairs := _pairs_of(strips, in_stream, number):
                 self._later += self._measure([*_parts(pairs)], self._groups)
 
     def _look_for_groups(self, source: ReadSource) -> None:
@@ -146,7 +147,7 @@ class LibraryEstimate:
         with _stream_of(source, self._options) as stream:
             for block in stream.blocks():
                 numbers = block.libraries(self._groups)
-                there = left.keys() & {*np.unique(numbers).tolist()}
+                there = left.keys() & {*numbers.tolist()}
                 self._seen |= there
                 for library in there if block.paired else ():
                     own = np.flatnonzero(numbers == library)[: left[library]]

@@ -257,8 +257,8 @@ def split(records: Records, max_bases: int) -> list[Records]:
     if parts == 1:
         return [records]
     cuts = np.searchsorted(records.offsets, np.arange(1, parts) * bases // parts)
-    bounds = np.unique([0, *cuts, count])
-    return [records.part(begin, end) for begin, end in pairwise(bounds.tolist())]
+    bounds = sorted({0, *cuts.tolist(), count})
+    return [records.part(begin, end) for begin, end in pairwise(bounds)]
 
 
 def find_record(file_number: int, at: int, size: int, is_fastq: bool) -> int | None:
