@@ -11,8 +11,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
@@ -70,7 +69,7 @@ MATCH_PARTS: Final = ("files", "strands", "match_lengths")
 MOST_SPANS: Final = 1 << 16
 """The most spans of a timeline; later ones are left out."""
 
-PEAK_INTERVAL: Final = 0.05
+PEAK_INTERVAL: Final = 0.2
 """The seconds after which the peak memory of the process is read again."""
 
 
@@ -146,6 +145,21 @@ class CountedMatches(CountedPart, Protocol):
         """The number of bases of the reference that lie in a match."""
 
 
+class _TimedStage:
+    """What `Stats.stage` returns: a generator would hold the lock of the interpreter for longer."""
+
+    __slots__ = ("_begin", "_name", "_stats")
+
+    def __init__(self, stats: Stats, name: str) -> None:
+        self._stats, self._name = stats, name
+
+    def __enter__(self) -> None:
+        self._begin = time.perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._stats._end_stage(self._name, self._begin)
+
+
 class Stats:
     """Collects the counts and costs of a run; any thread may call every method.
 
@@ -169,23 +183,20 @@ class Stats:
         self.mapping: CountedPart | None = None
         self.profiles: CountedPart | None = None
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
+    def stage(self, name: str) -> AbstractContextManager[None]:
         """Time the block of a ``with`` statement as part of a stage, one of `STAGES`."""
-        stage = self.stages[name]
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            end = time.perf_counter()
-            seconds = end - begin
-            peak = self._recent_peak(end)
-            with self._lock:
-                stage.seconds += seconds
-                stage.count += 1
-                stage.peak_memory_bytes = max(stage.peak_memory_bytes, peak)
-                if len(self._spans) < MOST_SPANS:
-                    self._spans.append((threading.current_thread().name, name, begin, end))
+        return _TimedStage(self, name)
+
+    def _end_stage(self, name: str, begin: float) -> None:
+        """Record that this thread was at a stage from a time until now."""
+        end = time.perf_counter()
+        stage, peak, thread = self.stages[name], self._recent_peak(end), threading.current_thread()
+        with self._lock:
+            stage.seconds += end - begin
+            stage.count += 1
+            stage.peak_memory_bytes = max(stage.peak_memory_bytes, peak)
+            if len(self._spans) < MOST_SPANS:
+                self._spans.append((thread.name, name, begin, end))
 
     def _timeline(self) -> dict[str, list[str]]:
         """Return the stages of each thread: their name, and when they began and ended."""
