@@ -21,7 +21,7 @@ from mummergpu.index.options import IndexOptions, KmerOptions
 from mummergpu.index.reference_index import ReferenceIndex
 from mummergpu.input.blocks.queries import QueryRules
 from mummergpu.input.blocks.read_block import ReadBlock
-from mummergpu.input.blocks.reader import ReadStream, read_reader
+from mummergpu.input.blocks.reader import BLOCKS_AHEAD, ReadStream, read_reader
 from mummergpu.input.bytes.files import bytes_of_files
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.circular_records import circular_records, unrolled
@@ -145,7 +145,9 @@ class MapJob:
             keeps_comments=options.comments,
         )
         reader = read_reader(options.sources, block_size, rules=rules, threads=reading)
-        return ReadStream(reader, context.stats, self._done.read)
+        # A device starts and takes the index meanwhile; later, more blocks than these are in work.
+        ahead = context.window // 2 if context.waiting_threads else BLOCKS_AHEAD
+        return ReadStream(reader, context.stats, self._done.read, ahead)
 
     def mapping_options(self, first: Sequence[ReadBlock], shortest: int) -> MappingOptions:
         """Return the options of the first pass; the index finds matches of `shortest` bases."""

@@ -170,6 +170,10 @@ class Prefetcher(Generic[Item]):
             except queue.Empty:
                 continue
 
+    def limit(self, most: int) -> None:
+        """Let at most `most` items wait from now on; more that do already stay."""
+        self._waiting.maxsize = most
+
     def __iter__(self) -> Iterator[Item]:
         while True:
             item, error = self._waiting.get()

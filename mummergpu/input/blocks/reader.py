@@ -350,7 +350,7 @@ def read_reader(
 
 
 BLOCKS_AHEAD: Final = 2
-"""The most blocks that are read ahead."""
+"""The most blocks that are read ahead, once blocks are requested."""
 
 
 class ReadStream(Generic[Block]):
@@ -361,17 +361,22 @@ class ReadStream(Generic[Block]):
     long time, and a thread that waits for it could not be stopped if anything else failed. A caller
     that requests the first templates of a pipe reads them itself.
 
-    `tell` receives the number of bases read, and the share of the files if it is known.
+    `tell` receives the number of bases read, and the share of the files if it is known. Until
+    blocks are requested, `ahead` of them are read.
     """
 
     def __init__(
-        self, reader: ReadReader[Block], stats: Stats, tell: Callable[[int, float | None], None]
+        self,
+        reader: ReadReader[Block],
+        stats: Stats,
+        tell: Callable[[int, float | None], None],
+        ahead: int = BLOCKS_AHEAD,
     ) -> None:
         self.reader: ReadReader[Block] = reader
         self._stats = stats
         self._tell = tell
         source = self._read()
-        self._ahead: Prefetcher[Block] = Prefetcher(source, BLOCKS_AHEAD)
+        self._ahead: Prefetcher[Block] = Prefetcher(source, ahead)
         self._stack = ExitStack()
         self._has_started = False
         # Until the thread starts, the caller reads its blocks itself.
@@ -426,6 +431,7 @@ class ReadStream(Generic[Block]):
         Blocks with more than twice `max_bases` are split.
         """
         self._start()
+        self._ahead.limit(BLOCKS_AHEAD)
         first, self._first = self._first, []
         blocks = chain(first, self._waiting)
         if max_bases is None or self.reader.block_size <= max_bases:

@@ -187,6 +187,15 @@ def test_the_first_templates_come_again(folder, templates):
     assert bytes(first[0].codes) == bytes(blocks[0].codes[: first[0].base_count])
 
 
+def test_more_blocks_are_read_until_they_are_requested(folder):
+    stats, seen = Stats(), threading.Semaphore(0)
+    reader = read_reader((mates_of(folder),), 500)
+    told = ReadStream(reader, stats, lambda bases, share: seen.release(), 4)
+    with told as stream:
+        assert all(seen.acquire(timeout=10) for _ in range(5))
+        assert count(stream.blocks()) == 2 * PAIRS
+
+
 def test_templates_farther_in_come_by_their_numbers(folder):
     with stream_of(mates_of(folder), size=500) as stream:
         every = names_of(stream.first_templates(PAIRS))

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import queue
 import random
 import sys
 import threading
@@ -326,6 +327,19 @@ def test_items_are_drawn_ahead_in_order_by_another_thread():
     assert len(threads) == 1
     assert threading.current_thread() not in threads
     assert not threads.pop().is_alive()
+
+
+def test_fewer_may_wait_later():
+    drawn = queue.SimpleQueue()
+    with Prefetcher((drawn.put(number) or number for number in range(20)), 5) as ahead:
+        # Five wait, and the thread holds another one.
+        assert [drawn.get(timeout=10) for _ in range(6)] == list(range(6))
+        ahead.limit(1)
+        items = iter(ahead)
+        assert [next(items) for _ in range(4)] == [0, 1, 2, 3]
+        time.sleep(0.05)
+        assert drawn.empty()
+        assert list(items) == list(range(4, 20))
 
 
 def test_no_more_are_drawn_than_may_wait():
