@@ -16,6 +16,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
+from math import ceil
 from typing import Any, Final, Protocol, TypeVar
 
 from mummergpu.input.blocks.queries import QueryBlock
@@ -45,8 +46,11 @@ costs as much as all the matches that fit."""
 
 
 LAST_PARTS: Final = 4
-"""The last parts are at most this many times smaller than the others, so that all threads end
-together. Even smaller ones would cost more than that saves."""
+"""The last parts, and the first ones for a device, are at most this many times smaller than the
+others, so that all threads end together. Even smaller ones would cost more than that saves."""
+
+LEAST_CUT: Final = 1 << 19
+"""The bases of the least block of which a `LAST_PARTS`th is not too small a part."""
 
 MOST_ROWS_IF_LIMITED: Final = 1 << 19
 """The most matches of a part if the memory of a run is limited: the allowance of a thread holds
@@ -76,15 +80,18 @@ class BlockParts:
     ) -> Iterator[QueryBlock]:
         """Yield the queries of a block in parts, in order; no query is cut.
 
-        `fair` returns a thread's share of all bases that are left: few of these make parts smaller.
+        `fair` returns the most bases that let all threads begin and end together: parts are
+        smaller for it, down to a `LAST_PARTS`th.
         """
+        whole = max(block.base_count, min(self._first_batch_bases, LEAST_CUT))
 
         def most() -> int:
             usual = self.max_bases()
-            return min(usual, max(fair(), usual // LAST_PARTS, 1))
+            return min(usual, max(fair(), min(usual, whole) // LAST_PARTS, 1))
 
         while block.base_count > (size := most()) and block.can_be_cut:
-            first, block = block.split_at(size)
+            # Equal parts: a small rest would cost as much of the interpreter's lock as a large one.
+            first, block = block.split_at(block.base_count // ceil(block.base_count / size))
             yield first
         yield block
 
@@ -177,7 +184,8 @@ class BlockSearchLoop:
 
     If `cuts_blocks`, blocks are cut by the number of their matches (`BlockParts`), so the queries
     of a block vary from run to run. `max_rows` limits the matches of a part further than the
-    backend does.
+    backend does. `maps` says that threads have far more to do with a part than a device that
+    searches it.
     """
 
     def __init__(
@@ -187,13 +195,15 @@ class BlockSearchLoop:
         progress: QueryProgress,
         cuts_blocks: bool = True,
         max_rows: int = UNBOUNDED,
+        maps: bool = False,
     ) -> None:
         self._search = search
         sizes = search.sizes
         self._sizes = replace(sizes, max_rows=min(sizes.max_rows, max_rows))
         self._cuts_blocks = cuts_blocks
         self._executor, self._window = context.executor, context.window
-        self._threads, self._has_waiting_threads = context.threads, context.waiting_threads > 0
+        self._threads, self._has_device = context.threads, context.waiting_threads > 0
+        self._maps = maps
         self._stats = context.stats
         self._progress = progress
 
@@ -255,10 +265,12 @@ class BlockSearchLoop:
 
         def fair() -> int:
             expected = self._progress.expected_bases
-            # A device takes as long for a small part: its threads would wait for it.
-            if expected is None or self._has_waiting_threads:
-                return UNBOUNDED
-            return max(0, expected - drawn) // self._threads
+            left = UNBOUNDED if expected is None else max(0, expected - drawn)
+            if self._has_device:
+                # It takes as long for a small part; but it searches one after the other, and while
+                # the first ones are small, threads get theirs sooner.
+                left = min(left, drawn) if self._maps else UNBOUNDED
+            return left // self._threads
 
         for block in blocks:
             whole = group_count == 1 and self._search.needs_all_threads(block)

@@ -281,7 +281,9 @@ class ReadMapping:
         def load(number: int) -> None:
             self._search.load_group(order[number])
 
-        passes = BlockSearchLoop(search, self._context, progress, max_rows=self._max_rows)
+        passes = BlockSearchLoop(
+            search, self._context, progress, max_rows=self._max_rows, maps=True
+        )
         yield from passes.results(count, load, blocks, prepare, fused)
 
 

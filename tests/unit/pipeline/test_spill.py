@@ -8,6 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,10 +31,12 @@ from mummergpu.pipeline.block_search_loop import (
     SAFETY,
     SAFETY_OF_SMALL,
     BlockParts,
+    BlockSearchLoop,
 )
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.mapping_groups import MemoryGate, SpilledAlignments
 from mummergpu.pipeline.profile_job import NumberedProteins
+from mummergpu.pipeline.progress import QueryProgress
 from mummergpu.pipeline.search_profiles import ProfileSearch, _Found, _Task
 from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
 from mummergpu.sequence.codes import MARGIN
@@ -199,7 +202,9 @@ def test_the_first_part_is_small_and_the_others_as_large_as_matches_allow():
         sizes.append(part.base_count)
         parts.add(part.base_count, part.base_count)
     assert sizes[0] == SIZES.first_batch_bases
-    assert set(sizes[1:-1]) == {int(SIZES.max_rows / SAFETY) // 10 * 10}
+    # Equal parts of what is left, as few as there can be.
+    assert len(sizes) == 1 + 1900 // int(SIZES.max_rows / SAFETY) + 1
+    assert set(sizes[1:]) == {230, 240}
 
 
 def test_the_last_parts_are_a_fair_share_of_what_is_left():
@@ -212,8 +217,30 @@ def test_the_last_parts_are_a_fair_share_of_what_is_left():
     for part in parts.parts(block, fair):
         assert part.base_count - 10 <= max(min(usual, fair()), usual // LAST_PARTS)
         sizes.append(part.base_count)
-    assert sum(sizes) == block.base_count and sizes[0] >= usual
-    assert sorted(sizes[1:], reverse=True) == sizes[1:] and usual // LAST_PARTS <= sizes[-2] < usual
+    assert sum(sizes) == block.base_count and 0.9 * usual < sizes[0] <= usual
+    assert (
+        sorted(sizes[1:], reverse=True) == sizes[1:]
+        and usual / LAST_PARTS * 0.75 < sizes[-2] < usual
+    )
+
+
+def test_a_device_gets_small_parts_first_and_last_of_reads_to_map():
+    blocks = [block_of_lengths([10] * 1000) for _ in range(10)]
+    search = SimpleNamespace(
+        sizes=replace(SIZES, first_batch_bases=10_000), needs_all_threads=lambda block: False
+    )
+    progress = QueryProgress(lambda work: None, 1)
+    progress.read(100_000, 1.0)
+    for maps in (False, True):
+        loop = BlockSearchLoop(search, RunContext(4, waiting_threads=2), progress, maps=maps)
+        parts = BlockParts(loop._sizes)
+        sizes = [part.base_count for part in loop._parts(iter(blocks), parts, 1)]
+        assert sum(sizes) == 100_000
+        if not maps:
+            assert sizes == [10_000] * 10
+            continue
+        assert sizes[:4] == [2500] * 4 and sizes[-4:] == [2500] * 4
+        assert 5000 <= max(sizes) and len(sizes) < 40
 
 
 def test_no_matches_cut_nothing_and_many_cut_to_small_parts():
