@@ -209,6 +209,8 @@ class _CandidateWork:
         worker = self._worker
         place = worker.buffer("candidate offsets", 8 * (self._count + 1))
         self._launcher.scan(self._program, kept_counts, self._count, place)
+        # Other threads need this one's processor meanwhile.
+        worker.stream.sleep_until_done()
         offsets = worker.fetch(place, self._count + 1, np.int64)
         seeds_kept = self._seeds_kept()
         rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)

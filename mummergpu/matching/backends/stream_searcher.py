@@ -175,8 +175,12 @@ class StreamSearcher(StreamWorker, ABC, Generic[ContextType, PreparedType]):
     def _read_total(self, offsets: int, count: int) -> int:
         """Return the last of `count + 1` offsets, which is the total that they count."""
         self.stream.copy_out(self._total, offsets + 8 * count)
-        self.stream.synchronize()
+        self.wait_for_kernels()
         return int(self._total[0])
+
+    def wait_for_kernels(self) -> None:
+        """Wait for work that takes long."""
+        self.stream.synchronize()
 
     def download(self, query_count: int, mems: DeviceMems) -> MemColumns:
         """Copy MEMs to the host."""

@@ -212,6 +212,13 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
             found[strand] = mems
         return found
 
+    def wait_for_kernels(self) -> None:
+        """Wait for work that takes long: other threads that map need this one's processor."""
+        if self.context.is_for_mapping:
+            self.stream.sleep_until_done()
+        else:
+            self.stream.synchronize()
+
     def launch_on(self, kernel: str, items: int, arguments: Sequence[Argument]) -> None:
         """Run a kernel of the search with a thread for each item (`Launcher.launch_on`)."""
         self.launcher.launch_on(self.context.program, kernel, items, arguments)
@@ -309,7 +316,7 @@ class KmerStreamSearcher(StreamSearcher[KmerSearchContext, PackedQueries]):
         )
         query_kmers = self._list_query_kmers(queries, choices)
         self.stream.copy_out(self._counters, counters)
-        self.stream.synchronize()
+        self.wait_for_kernels()
         for place, name in enumerate(CHOSEN_COUNTS):
             self._counted[name] += int(self._counters[place])
         return query_kmers
