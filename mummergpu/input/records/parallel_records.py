@@ -29,6 +29,10 @@ PIECE_BYTES: Final = 1 << 22
 """The approximate bytes of a piece, unless a block has more: compared with their parsing, passing a
 piece on takes no time."""
 
+PIECE_CHUNK: Final = 1 << 21
+"""The bytes of a piece that are parsed at once: before each, a thread needs the interpreter's lock.
+"""
+
 LEAST_BYTES: Final = 4 * PIECE_BYTES
 """Smaller files are not worth the threads."""
 
@@ -147,11 +151,12 @@ class ParallelRecordReader:
             min(blocks * self._options.limits.records, int(factor * records) + 1),
             min(blocks * self._options.limits.name_bytes, int(factor * name_bytes) + 1),
         )
-        self._piece_options = self._options._replace(limits=limits)
+        chunk_size = max(self._options.chunk_size, min(piece_bytes, PIECE_CHUNK))
+        self._piece_options = self._options._replace(limits=limits, chunk_size=chunk_size)
         self._memory = RecycledMemory(
-            (piece_bytes + WINDOWS[-1]) // least + 2 * self._options.chunk_size,
+            (piece_bytes + WINDOWS[-1]) // least + 2 * chunk_size,
             limits.records,
-            limits.name_bytes + 2 * self._options.chunk_size,
+            limits.name_bytes + 2 * chunk_size,
             self._options.keeps_qualities,
         )
         return self._borders(begin, size, piece_bytes)

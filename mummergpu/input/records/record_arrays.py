@@ -191,11 +191,11 @@ def in_order(records: Records, order: Int64Array) -> Records:
     def gather(content: ByteArray, offsets: Int64Array, margin: int = 0) -> Spans:
         if offsets.size == 0:
             return NO_SPANS
-        offsets = np.append(offsets, offsets[-1])
-        ends = np.cumsum(np.diff(offsets)[order])
-        gathered = np.empty(2 * margin + (int(ends[-1]) if ends.size else 0), dtype=np.uint8)
-        _copy_spans(writable(content), offsets, order, gathered[margin:])
-        return Spans(gathered, np.concatenate((np.zeros(1, dtype=np.int64), ends)))
+        begins, ends = offsets[order], np.zeros(order.size + 1, dtype=np.int64)
+        np.cumsum(offsets[np.minimum(order + 1, offsets.size - 1)] - begins, out=ends[1:])
+        gathered = np.empty(2 * margin + int(ends[-1]), dtype=np.uint8)
+        _copy_spans(writable(content), begins, ends, gathered[margin:])
+        return Spans(gathered, ends)
 
     padded, offsets = gather(records.codes, records.offsets, MARGIN)
     fill_margins(padded)
@@ -209,15 +209,11 @@ def in_order(records: Records, order: Int64Array) -> Records:
 
 @jit
 def _copy_spans(
-    content: ByteArray, offsets: Int64Array, order: Int64Array, gathered: ByteArray
+    content: ByteArray, begins: Int64Array, ends: Int64Array, gathered: ByteArray
 ) -> None:
-    """Copy some spans, one after the other."""
-    end = 0
-    for place in range(order.size):
-        begin = offsets[order[place]]
-        size = offsets[order[place] + 1] - begin
-        copy_bytes(content, begin, gathered, end, size)
-        end += size
+    """Copy some spans, one after the other; `ends` says where each begins and ends then."""
+    for span in range(begins.size):
+        copy_bytes(content, begins[span], gathered, ends[span], ends[span + 1] - ends[span])
 
 
 def join_records(parts: Sequence[Records]) -> Records:
