@@ -17,7 +17,7 @@ import numpy as np
 from mummergpu.output.bytes.texts import TextArray, store
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit
-from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
 
 STREAM_BYTES: Final = 1 << 19
 """More than the bytes of the state of a compression (``struct isal_zstream``)."""
@@ -105,8 +105,20 @@ def _generate_load(typing_context: Any, array: Any, at: Any) -> Any:
     return types.uint32(array, types.int64), generate
 
 
+def _generate_address(typing_context: Any, array: Any) -> Any:
+    """Return where an array begins in memory."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at = ir.Constant(ir.IntType(64), 0)
+        byte = address_of(context, builder, ir.IntType(8), signature.args[0], arguments[0], at)
+        return builder.ptrtoint(byte, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
 _call = cast("Callable[[int, int], int]", intrinsic(_generate_call))
 _checksum = cast("Callable[[int, int, int], np.uint32]", intrinsic(_generate_checksum))
+_address = cast("Callable[[TextArray], int]", intrinsic(_generate_address))
 _load = cast("Callable[[TextArray, int], int]", intrinsic(_generate_load))
 
 
@@ -154,15 +166,21 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
 def compress_blocks(
     packed: TextArray,
     text: TextArray,
-    addresses: Int64Array,
-    stream: TextArray,
+    functions: Int64Array,
+    rooms: tuple[TextArray, TextArray],
     level: int,
-    level_bytes: int,
     block_bytes: int,
 ) -> int:
-    """Compress a text into blocks; return how many bytes they have, or `FAILED`."""
-    to, source, state, level_buffer = addresses[0], addresses[1], addresses[2], addresses[3]
-    init, deflate, checksum = addresses[4], addresses[5], addresses[6]
+    """Compress a text into blocks; return how many bytes they have, or `FAILED`.
+
+    `functions` are those of `isal_functions`, and `rooms` that of the stream and of the level.
+    """
+    stream, level_room = rooms
+    to, source, state, level_buffer = (
+        *(_address(packed), _address(text)),
+        *(_address(stream), _address(level_room)),
+    )
+    init, deflate, checksum = functions[0], functions[1], functions[2]
     at = 0
     for begin in range(0, text.size, block_bytes):
         size = min(block_bytes, text.size - begin)
@@ -174,7 +192,7 @@ def compress_blocks(
         store(stream, start + _NEXT_OUT, np.uint64(to + at + HEAD_BYTES))
         store(stream, start + _AVAIL_OUT, np.uint32(PACKED_BYTES - HEAD_BYTES - TAIL_BYTES))
         store(stream, start + _LEVEL, np.uint32(level))
-        store(stream, start + _LEVEL_SIZE, np.uint32(level_bytes))
+        store(stream, start + _LEVEL_SIZE, np.uint32(level_room.size))
         store(stream, start + _LEVEL_BUFFER, np.uint64(level_buffer))
         store(stream, start + _END, np.uint32(1))
         store(stream, start + _WRAPPER, np.uint16(0))

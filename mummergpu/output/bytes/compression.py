@@ -29,7 +29,7 @@ from mummergpu.output.bytes.bgzf_blocks import (
     isal_functions,
 )
 from mummergpu.output.bytes.texts import Piece
-from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
 
@@ -96,8 +96,9 @@ class BgzfCompressor(Compressor):
         super().__init__()
         self._level = level
         self._rooms = threading.local()
-        functions = isal_functions()
-        self._functions = functions if functions and self._agrees(functions) else None
+        found = isal_functions()
+        functions = None if found is None else np.array(found, dtype=np.int64)
+        self._functions = functions if functions is not None and self._agrees(functions) else None
 
     def compress(self, piece: Piece) -> bytes:
         """Return the blocks of a piece (`Compressor.compress`)."""
@@ -121,7 +122,7 @@ class BgzfCompressor(Compressor):
         """Return the empty block that ends the file."""
         return BGZF_END
 
-    def _agrees(self, functions: tuple[int, ...]) -> bool:
+    def _agrees(self, functions: Int64Array) -> bool:
         """Return whether the library compresses through both of its interfaces alike."""
         from isal import igzip_lib
 
@@ -133,19 +134,16 @@ class BgzfCompressor(Compressor):
         packed_again = self._compress_without_lock(text, functions)
         return packed_again is not None and packed_again.tobytes() == block
 
-    def _compress_without_lock(self, piece: Piece, functions: tuple[int, ...]) -> ByteArray | None:
+    def _compress_without_lock(self, piece: Piece, functions: Int64Array) -> ByteArray | None:
         """Return the blocks of a piece in memory of the thread, None if the library fails."""
         text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
         blocks = -(-text.size // BGZF_BLOCK_BYTES)
         packed = self._room("packed", (blocks << 16) + PACKED_BYTES)
-        stream = self._room("stream", STREAM_BYTES + STREAM_STARTS_BYTES)
-        level_buffer = self._room("level", LEVEL_BYTES)
-        arrays = (packed, text, stream, level_buffer)
-        addresses = [*(array.ctypes.data for array in arrays), *functions]
-        size = compress_blocks(
-            *(packed, text, np.array(addresses, dtype=np.int64), stream),
-            *(self._level, LEVEL_BYTES, BGZF_BLOCK_BYTES),
+        rooms = (
+            self._room("stream", STREAM_BYTES + STREAM_STARTS_BYTES),
+            self._room("level", LEVEL_BYTES),
         )
+        size = compress_blocks(packed, text, functions, rooms, self._level, BGZF_BLOCK_BYTES)
         return None if size == FAILED else packed[:size]
 
     def _room(self, name: str, size: int) -> ByteArray:
