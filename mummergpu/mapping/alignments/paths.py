@@ -16,14 +16,17 @@ from mummergpu.mapping.candidates.candidates import (
     Candidates,
     Scoring,
     aligned_part,
+    has_breaks,
     prefetch_bases,
     read_length,
 )
+from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.refinement import FIRST_BAND
 from mummergpu.runtime.arrays import Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit, writable
 from mummergpu.sequence.codes import BREAK, COMPLEMENT_OF_CODE, MARGIN, CodeArray
 from mummergpu.viterbi.left_alignment import align_left
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import (
     DELETION_OPERATION,
     INSERTION_OPERATION,
@@ -151,6 +154,14 @@ def trace_candidate(
     )
 
 
+@inline
+def differences_of_score(table: Candidates, row: int, length: int, costs: Costs) -> int:
+    """Return how many bases of a candidate without gaps differ; its read has no unknown bases."""
+    begin, end = aligned_part(table, row)
+    lost = (end - begin) * costs.match - reported_score(table, row, length, costs)
+    return as_int64(lost // (costs.match + costs.mismatch))
+
+
 @jit
 def trace_paths(
     rows: PlacedRows,
@@ -178,8 +189,17 @@ def trace_paths(
         clip, used = aligned_part(table, row)
         first = end
         at_path = append_operation(cigars, first, end, _SOFT_CLIP, clip)
-        end = trace_candidate(scoring, scratch, table, read, row, flank, cigars, at_path)
         position = table.diagonals[row] + numbers[row, column.LEFT_SHIFT] + clip
+        length = read_length(reads, read)
+        if numbers[row, column.GAPPED] == 0 and not has_breaks(reads, read):
+            # Without a look at the reference, which is seldom in a cache.
+            end = append_operation(cigars, first, at_path, MATCH_OPERATION, used - clip)
+            paths.begins[one], paths.ends[one] = position, position + used - clip
+            paths.edit_distances[one] = differences_of_score(table, row, length, costs)
+            end = append_operation(cigars, first, end, _SOFT_CLIP, length - used)
+            paths.cigar_offsets[one + 1] = end
+            continue
+        end = trace_candidate(scoring, scratch, table, read, row, flank, cigars, at_path)
         at = MARGIN + reads.offsets[read] + clip
         # Only gaps can move to the left, and only then can operations become fewer.
         if numbers[row, column.GAPPED] != 0:
@@ -189,14 +209,14 @@ def trace_paths(
         behind, edits = measure_path(codes, at, reference, MARGIN + position, cigars, at_path, end)
         paths.begins[one], paths.ends[one] = position, behind - MARGIN
         paths.edit_distances[one] = edits
-        end = append_operation(cigars, first, end, _SOFT_CLIP, read_length(reads, read) - used)
+        end = append_operation(cigars, first, end, _SOFT_CLIP, length - used)
         paths.cigar_offsets[one + 1] = end
 
 
 @inline
 def prefetch_candidate(scoring: Scoring, table: Candidates, read: int, row: int) -> None:
-    """Prefetch the reference next to a candidate, if there is one."""
-    if row >= 0:
+    """Prefetch the reference next to a candidate, if it is to be looked at."""
+    if row >= 0 and table.numbers[row, column.GAPPED] != 0:
         length = read_length(scoring.reads, read)
         prefetch_bases(scoring.target.codes, MARGIN + table.diagonals[row], length)
 

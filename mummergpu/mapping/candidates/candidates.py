@@ -19,7 +19,7 @@ from mummergpu.mapping.candidates import column
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit, prefetch
-from mummergpu.sequence.codes import CodeArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
 from mummergpu.viterbi.recurrence.model import Costs
 
 NUMBERS: Final = 16
@@ -137,6 +137,17 @@ class Scoring(NamedTuple):
 def read_length(reads: Reads, read: int) -> int:
     """Return the number of bases of a read."""
     return as_int64(reads.offsets[read + 1]) - as_int64(reads.offsets[read])
+
+
+@inline
+def has_breaks(reads: Reads, read: int) -> bool:
+    """Return whether a read has unknown bases, which cost less than bases that differ."""
+    begin = MARGIN + reads.offsets[read]
+    # Breaks have the highest code.
+    highest = np.uint8(0)
+    for code in reads.codes[begin : begin + read_length(reads, read)]:
+        highest = max(highest, code)
+    return bool(highest >= BREAK)
 
 
 @inline

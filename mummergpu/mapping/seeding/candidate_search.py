@@ -17,11 +17,11 @@ from mummergpu.mapping.candidates.candidates import (
     NUMBERS,
     Candidates,
     FoundCandidates,
-    Reads,
     Scoring,
     SeedFreeFlank,
     Target,
     circle_of,
+    has_breaks,
     no_candidates,
     prefetch_bases,
     read_length,
@@ -41,7 +41,7 @@ from mummergpu.mapping.seeding.windows import (
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import as_int64, flattened, inline, jit
 from mummergpu.runtime.scratch import ThreadArray
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, padded_reverse_complements
+from mummergpu.sequence.codes import MARGIN, CodeArray, padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, MemColumns
 from mummergpu.sequence.strand import Strand
 
@@ -195,16 +195,6 @@ def score_diagonals(
         filled += 1
     table.counts[read] = filled - table.offsets[read]
     return filled
-
-
-@inline
-def has_breaks(reads: Reads, read: int) -> bool:
-    """Return whether a read has unknown bases, which cost less than bases that differ."""
-    found = False
-    begin = MARGIN + reads.offsets[read]
-    for place in range(begin, begin + read_length(reads, read)):
-        found |= reads.codes[place] == BREAK
-    return found
 
 
 @inline

@@ -31,7 +31,14 @@ from mummergpu.output.records.rows import (
     fields_of_matches,
     written_flag,
 )
-from mummergpu.output.records.tags import RowExtent, measure_row, orient, put_own_tags, put_tags
+from mummergpu.output.records.tags import (
+    RowExtent,
+    measure_row,
+    orient,
+    prefetch_reference,
+    put_own_tags,
+    put_tags,
+)
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit
@@ -274,8 +281,8 @@ def _write_rows(
             state[NEEDED_BYTES] = extent.needed + block.group.size
             break
         bases = extent.shown
-        if fields.mismatches or reads.has_letters:
-            orient(block, row, extent)
+        prefetch_reference(block, fields, row, end_row)
+        orient(block, fields, row, extent)
         name = at + _NAME_AT
         cigar = _write_name(text, name, reads.names, reads.name_offsets, read)
         operations = extent.cigar[1] - extent.cigar[0]
@@ -306,7 +313,7 @@ def _write_rows(
         )
         if bases:
             place = _put_sequence(text, place, block, fields, row, extent)
-        place = put_tags(text, place, block, fields, row, extent.parts, True)
+        place = put_tags(text, place, block, fields, row, extent, True)
         if not fields.matches:
             place = put_own_tags(text, place, reads, read)
         if is_long:

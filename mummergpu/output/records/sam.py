@@ -51,6 +51,7 @@ from mummergpu.output.records.tags import (
     RowExtent,
     measure_row,
     orient,
+    prefetch_reference,
     put_own_tags,
     put_tags,
 )
@@ -321,8 +322,8 @@ def _write_rows(text: TextArray, state: Int64Array, block: RecordBlock, fields: 
         if at + needed > room:
             state[NEEDED_BYTES] = needed + block.group.size
             break
-        if fields.mismatches or reads.has_letters:
-            orient(block, row, extent)
+        prefetch_reference(block, fields, row, end_row)
+        orient(block, fields, row, extent)
         if base == 0:
             at = _put_head(text, at, block, fields, row, extent.cigar)
         if extent.shown == 0:
@@ -338,7 +339,7 @@ def _write_rows(text: TextArray, state: Int64Array, block: RecordBlock, fields: 
             else:
                 at = _put_bases(text, at, block, fields, row, extent, (0, extent.shown))
             at = _put_qualities(text, put_tab(text, at), block, fields, row, extent)
-        at = put_tags(text, at, block, fields, row, extent.parts, False)
+        at = put_tags(text, at, block, fields, row, extent, False)
         if not fields.matches:
             at = put_own_tags(text, at, reads, rows.reads[as_index(row)])
         store(text, at, LINE_END)

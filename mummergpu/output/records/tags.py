@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.mapping.alignments.columns import NO_ROW
+from mummergpu.mapping.candidates.candidates import prefetch_bases
 from mummergpu.output.bytes.number_text import put_one_number, put_small
 from mummergpu.output.bytes.texts import (
     OVERSHOOT,
@@ -50,6 +51,10 @@ from mummergpu.sequence.codes import STEP as LANES
 
 _PLACE_BYTES: Final = 40
 """The most bytes of a place in XA or SA besides the name of the record and the CIGAR."""
+
+_ROWS_AHEAD: Final = 8
+_BASES_AHEAD: Final = 192
+"""How many rows ahead the reference is fetched, and how much of it: that of most reads."""
 
 _COMMA: Final = np.uint8(ord(","))
 _SEMICOLON: Final = np.uint8(ord(";"))
@@ -227,9 +232,31 @@ def measure_row(block: RecordBlock, fields: RowFields, row: int) -> RowExtent:
 
 
 @inline
-def orient(block: RecordBlock, row: int, extent: RowExtent) -> None:
-    """Copy the bases of a row as they lie on the strand of the reference."""
+def edits_of(rows: RecordRows, fields: RowFields, row: int) -> int:
+    """Return the edit distance of a row, 0 if it is not mapped."""
+    return as_int64(0 if fields.matches else rows.edit_distances[as_index(row)])
+
+
+@inline
+def prefetch_reference(block: RecordBlock, fields: RowFields, row: int, end_row: int) -> None:
+    """Prefetch the reference for MD of a row a little after one, if that has differences."""
+    rows, later = block.rows, min(row + _ROWS_AHEAD, end_row - 1)
+    if fields.mismatches and edits_of(rows, fields, later) > 0:
+        start = block.reference.starts[as_index(rows.records[as_index(later)])]
+        start += MARGIN + rows.positions[as_index(later)]
+        prefetch_bases(block.reference.codes, start, _BASES_AHEAD)
+
+
+@inline
+def orient(block: RecordBlock, fields: RowFields, row: int, extent: RowExtent) -> None:
+    """Copy the bases of a row as they lie on the strand of the reference, if they are needed.
+
+    A row without differences needs neither them nor the reference for MD.
+    """
     reads, oriented = block.reads, block.oriented
+    has_differences = fields.mismatches and edits_of(block.rows, fields, row) > 0
+    if not has_differences and not reads.has_letters:
+        return
     begin, end = MARGIN + extent.begin, MARGIN + extent.begin + extent.bases
     if block.rows.flags[as_index(row)] & REVERSE:
         for done in range(0, extent.bases, LANES):
@@ -323,26 +350,30 @@ def put_tags(
     block: RecordBlock,
     fields: RowFields,
     row: int,
-    parts: tuple[int, int],
+    extent: RowExtent,
     is_binary: bool,
 ) -> int:
     """Write the tags of a row; return where they end."""
+    parts = extent.parts
     rows, reference, group = block.rows, block.reference, block.group
     flags, offsets, cigars = rows.flags, rows.cigar_offsets, rows.cigars
     is_mapped = flags[as_index(row)] & UNMAPPED == 0
     # The order is that of bwa mem: files of both can be compared line by line.
+    edits = edits_of(rows, fields, row)
     if is_mapped:
-        edits = as_int64(0 if fields.matches else rows.edit_distances[as_index(row)])
         at = _put_number_tag(text, at, _NM, edits, is_binary)
     if is_mapped and fields.mismatches:
-        start = reference.starts[as_index(rows.records[as_index(row)])]
-        start += MARGIN + rows.positions[as_index(row)]
-        begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
         at = _begin_text_tag(text, at, _MD, is_binary)
-        at = put_mismatches(
-            *(text, at, block.oriented, MARGIN, reference.codes, start),
-            *(cigars, begin, end, reference.letters),
-        )
+        if edits == 0:
+            at = put_small(text, at, extent.span)
+        else:
+            start = reference.starts[as_index(rows.records[as_index(row)])]
+            start += MARGIN + rows.positions[as_index(row)]
+            begin, end = offsets[as_index(row)], offsets[as_index(row + 1)]
+            at = put_mismatches(
+                *(text, at, block.oriented, MARGIN, reference.codes, start),
+                *(cigars, begin, end, reference.letters),
+            )
         at = _end_text_tag(text, at, is_binary)
     mate = NO_ROW if fields.matches else rows.mate_rows[as_index(row)]
     if mate != NO_ROW and flags[as_index(mate)] & UNMAPPED == 0:
