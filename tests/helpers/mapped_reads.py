@@ -91,10 +91,6 @@ class Mapped:
         qualities = candidates.Qualities(self.block.base_qualities, credits)
         return candidates.Scoring(self.reads, self.target, self.costs, qualities)
 
-    def pairing(self, sizes):
-        """As for the mapper, but there is room for candidates of rescue beside single reads too."""
-        return sizes.pairing(self.block.paired)._replace(rescue_rows=candidates.RESCUE_ROWS)
-
     def candidates(self):
         """What `find_candidates` makes of the matches."""
         matches = [self.mems[strand] for strand in Strand]
@@ -102,12 +98,12 @@ class Mapped:
             matches = [matches_of_windows(mems, self.least) for mems in matches]
         reads = self.block.query_count
         most = sum(found.lengths.size for found in matches)
-        table = empty_table(reads, most + candidates.RESCUE_ROWS * reads)
+        table = empty_table(reads, 2 * most + candidates.RESCUE_ROWS * reads)
         beside = (2 * self.least - 1, self.least) if self.by_windows else (self.least, 0)
         find_candidates(
             *(Seeds(*matches, candidates.no_candidates(reads)), self.scoring),
             candidates.SeedFreeFlank(*beside),
-            self.pairing(PairSizes.of_sizes(None, 0))._replace(mates=1),
+            PairSizes.of_sizes(None, 0).pairing(False),
             *(Limits(self.least, 0, 0), False, SearchRoom(new_sort_room(most + 1), new_tops())),
             table,
         )

@@ -20,7 +20,7 @@ from mummergpu.cli.main import main
 from mummergpu.cuda.device import DeviceMemoryError
 from mummergpu.errors import BackendError
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, Candidates
+from mummergpu.mapping.candidates.candidates import Candidates
 from mummergpu.mapping.options import MAX_READ_BASES
 from mummergpu.mapping.seeding import candidate_search
 from mummergpu.mapping.seeding.device_candidates import DeviceCandidates
@@ -393,7 +393,7 @@ def candidates_of_both(output, monkeypatch, words, files):
     table = empty_table(expected.counts.size, expected.diagonals.size)
     match = int(words[1]) if "--match" in words else 1
     table.seeds_kept[:] = found.seeds_kept
-    found.fill(RESCUE_ROWS if len(files) == 3 else 0, Costs(match, *[0] * 8), table)
+    found.fill(Costs(match, *[0] * 8), table)
     return table, expected
 
 

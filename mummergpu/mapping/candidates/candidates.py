@@ -63,7 +63,7 @@ class Candidates(NamedTuple):
     """The candidates of a block of reads."""
 
     # Where the candidates of each read begin, and where the last ones end. Those of a read ascend
-    # by strand, then by diagonal. (n_reads + 1,)
+    # by strand, then by diagonal. Rescue moves those of a read to the end. (n_reads + 1,)
     offsets: Int64Array
     counts: Int64Array  # How many candidates each read has.
     # Where in the joined reference the read's first base would lie, on the strand of the candidate;
@@ -271,15 +271,12 @@ class FoundCandidates:
     rows: CandidateArray  # The candidates, those of a read by strand, then by diagonal.
     seeds_kept: ByteArray  # As `Candidates.seeds_kept`.
 
-    def fill(self, rescue_rows: int, costs: Costs, table: Candidates) -> None:
-        """Write the candidates to a table that has room for those of rescued mates.
-
-        `rescue_rows` rows are kept free after the candidates of each read; `seeds_kept` is left.
-        """
+    def fill(self, costs: Costs, table: Candidates) -> None:
+        """Write the candidates to a table, but for `seeds_kept`."""
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
-        fill_rows(self.offsets, pairs, words, rescue_rows, costs.match, table)
+        fill_rows(self.offsets, pairs, words, costs.match, table)
 
 
 @jit
@@ -287,7 +284,6 @@ def fill_rows(
     offsets: Int64Array,
     pairs: Int64Array,
     words: Int32Array,
-    rescue_rows: int,
     match: int,
     table: Candidates,
 ) -> None:
@@ -320,5 +316,4 @@ def fill_rows(
                 EXACT if numbers[filled, column.BOUND] == score else UNGAPPED
             )
             filled += 1
-        filled += rescue_rows
     table.offsets[counts.size] = filled

@@ -11,7 +11,10 @@ import numpy as np
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
+    BEST_QUALITY,
     DEAD,
+    EXACT,
     UNIT,
     Candidates,
     Scoring,
@@ -37,7 +40,11 @@ from mummergpu.mapping.placing.pairing import (
     partner_range,
 )
 from mummergpu.mapping.placing.refinement import Tops, refine_template, score_template
-from mummergpu.mapping.placing.rescue import DiagonalMarks, rescue_template
+from mummergpu.mapping.placing.rescue import (
+    DiagonalMarks,
+    max_rescued_score,
+    rescue_template,
+)
 from mummergpu.runtime.arrays import ByteArray, Int32Array, Int64Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.viterbi.recurrence.model import Costs
@@ -247,6 +254,54 @@ def choose_template(
             choices.second_scores[one] = second_score(table, one, chosen, length, costs)
 
 
+@inline
+def choose_only(template: int, placing: Placing, limits: Limits, choices: Choices) -> bool:
+    """Choose the only candidates of a template if nothing else comes into question; return whether.
+
+    `choose_template` would choose them with the best quality: each read has one candidate, no gap
+    raises its score, no place was left out, and mates are so good a pair that none is looked for.
+    """
+    scoring, pairing, table = placing
+    reads, costs, numbers = scoring.reads, scoring.costs, table.numbers
+    for read in range(template, template + pairing.mates):
+        row = table.offsets[read]
+        if table.counts[read] != 1 or table.seeds_kept[read] != ALL_FOUND:
+            return False
+        if numbers[row, column.STATE] != EXACT:
+            return False
+        if reported_score(table, row, read_length(reads, read), costs) < limits.min_score:
+            return False
+    if pairing.mates == 2 and not is_sure_pair(template, placing, limits):
+        return False
+    for read in range(template, template + pairing.mates):
+        choices.candidates[read] = table.offsets[read]
+        choices.qualities[read] = BEST_QUALITY
+        choices.second_scores[read] = 0
+    return True
+
+
+@inline
+def is_sure_pair(template: int, placing: Placing, limits: Limits) -> bool:
+    """Return whether the first candidates of two mates are a pair that rescue cannot better."""
+    scoring, pairing, table = placing
+    row, other = table.offsets[template], table.offsets[template + 1]
+    if table.numbers[row, column.STRAND] == table.numbers[other, column.STRAND]:
+        return False
+    length = read_length(scoring.reads, template)
+    other_length = read_length(scoring.reads, template + 1)
+    penalty = pair_penalty(table, row, length, other, other_length, pairing)
+    if pairing.last_size == 0 or not 0 <= penalty < pairing.unpaired * UNIT:
+        return False
+    is_sure = True
+    for read in range(template, template + 2):
+        rescued = max_rescued_score(
+            read_length(scoring.reads, read), limits.seed_length, scoring.costs
+        )
+        score = as_int64(table.numbers[table.offsets[read], column.SCORE])
+        is_sure &= score * UNIT - penalty >= rescued * UNIT
+    return is_sure
+
+
 class PlacingRoom(NamedTuple):
     """Memory of one thread: for tiles, `new_tops`, and `new_marks`."""
 
@@ -275,6 +330,8 @@ def map_templates(
     for number in range((scoring.reads.offsets.size - 1) // of_block.mates):
         pairing = pairing_of(of_block, number)
         template, placing = number * pairing.mates, Placing(scoring, pairing, table)
+        if choose_only(template, placing, limits, choices):
+            continue
         pair_score = score_template(template, placing, tops)
         pair_score = refine_template(template, placing, margin, scratch, tops, pair_score)
         second = read_length(scoring.reads, template + pairing.mates - 1)

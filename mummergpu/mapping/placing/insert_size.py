@@ -15,7 +15,7 @@ import numpy as np
 
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.mapping.candidates import column
-from mummergpu.mapping.candidates.candidates import RESCUE_ROWS, UNIT, Candidates
+from mummergpu.mapping.candidates.candidates import UNIT, Candidates
 from mummergpu.mapping.options import PROPER_DEVIATIONS, InsertSizes
 from mummergpu.mapping.placing.choice import Choices
 from mummergpu.mapping.placing.pairing import LIBRARY_NUMBERS, Pairing, nearest_diagonal
@@ -304,12 +304,11 @@ class PairSizes:
 
     def pairing(self, paired: bool, libraries: Int64Array | None = None) -> Pairing:
         """Return the facts about templates of these libraries for compiled functions."""
-        mates, rescue_rows = (2, RESCUE_ROWS) if paired else (1, 0)
         own = np.zeros(1, dtype=np.int64) if libraries is None else libraries
         mixed = own if own.size > 1 else own[:0]
         first, last, begin, range_begin, range_end, turns = self.numbers[own[0]].tolist()
         return Pairing(
-            *(mates, rescue_rows, self.unpaired, first, last, begin, range_begin, range_end),
+            *(2 if paired else 1, self.unpaired, first, last, begin, range_begin, range_end),
             turns if paired else 0,
             *(self.penalties, self.ranges, mixed, self.numbers),
         )

@@ -25,8 +25,6 @@ class Pairing(NamedTuple):
     """The facts about templates, and the sizes of those of pairs in bases."""
 
     mates: int  # The reads of a template: 1 or 2; reads 2i and 2i + 1 are mates.
-    # The rows that are kept free after the candidates of each read, for those of rescued mates.
-    rescue_rows: int
     unpaired: int  # The penalty of mates that are not a proper pair, in points.
     # The least and the largest size that has a penalty; the latter is 0 if no pairs are proper.
     first_size: int
@@ -62,7 +60,6 @@ def pairing_of(pairing: Pairing, template: int) -> Pairing:
     own = pairing.numbers[pairing.libraries[template]]
     return Pairing(
         pairing.mates,
-        pairing.rescue_rows,
         pairing.unpaired,
         own[0],
         own[1],

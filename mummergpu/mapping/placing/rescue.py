@@ -17,6 +17,7 @@ from mummergpu.mapping.candidates.candidates import (
     DEAD,
     NOTHING_KNOWN,
     NUMBERS,
+    RESCUE_ROWS,
     UNIT,
     Candidates,
     Scoring,
@@ -228,9 +229,21 @@ class MateWindow(NamedTuple):
 
 
 @inline
+def give_room(table: Candidates, read: int) -> None:
+    """Move the candidates of a read to the end of the table, with room for `RESCUE_ROWS` more."""
+    offsets, counts = table.offsets, table.counts
+    first, end = offsets[read], offsets[counts.size]
+    for place in range(counts[read]):
+        table.diagonals[end + place] = table.diagonals[first + place]
+        for number in range(NUMBERS):
+            table.numbers[end + place, number] = table.numbers[first + place, number]
+    offsets[read], offsets[counts.size] = end, end + counts[read] + RESCUE_ROWS
+
+
+@inline
 def has_room(table: Candidates, read: int) -> bool:
-    """Return whether a read has fewer candidates than there is room for."""
-    return bool(table.offsets[read] + table.counts[read] < table.offsets[read + 1])
+    """Return whether the read at the end of the table has fewer candidates than there is room."""
+    return bool(table.offsets[read] + table.counts[read] < table.offsets[table.counts.size])
 
 
 @inline
@@ -239,7 +252,7 @@ def add_diagonal(
 ) -> int:
     """Add a diagonal to a read's candidates if it has a match and a good score; return how many.
 
-    There must be room for one (`has_room`).
+    There must be room for one (`has_room`): the row after the last is free.
     """
     reads, target, numbers = scoring.reads, scoring.target, table.numbers
     begin, length = reads.offsets[read], read_length(reads, read)
@@ -252,7 +265,6 @@ def add_diagonal(
     row = table.offsets[read] + table.counts[read]
     if seed_bases < MIN_RUN:
         return 0
-    # The row after the last is free.
     table.diagonals[row] = diagonal
     numbers[row, column.STRAND] = window.strand
     numbers[row, column.RECORD] = window.record
@@ -319,6 +331,53 @@ def max_rescued_score(length: int, seed_length: int, costs: Costs) -> int:
 
 
 @jit
+def rescue_beside_marked(read: int, other: int, placing: Placing, marks: DiagonalMarks) -> int:
+    """Look for a mate near the candidates of a read with a mark, the best first.
+
+    Return how many are added to those of the mate, the read `other`.
+    """
+    scoring, pairing, table = placing
+    offsets, counts, numbers = table.offsets, table.counts, table.numbers
+    reads = scoring.reads
+    length, other_length = read_length(reads, read), read_length(reads, other)
+    added, listed = as_int64(0), as_int64(-1)
+    for _ in range(MAX_TRIES):
+        row = best_marked(table, read)
+        if row < 0:
+            break
+        if listed < 0:
+            give_room(table, other)
+        if not has_room(table, other):
+            break
+        numbers[row, column.MARK] = 0
+        strand, record = (
+            1 - as_int64(numbers[row, column.STRAND]),
+            as_int64(numbers[row, column.RECORD]),
+        )
+        if strand != listed:
+            # The words of the mate on this strand, for all windows in which it is looked for.
+            codes = reads.codes if strand == 0 else reads.reverse_codes
+            list_words(codes, MARGIN + reads.offsets[other], other_length, marks)
+            listed = strand
+        for number in range(pairing.range_begin, pairing.range_end):
+            least, most = pairing.ranges[number, 0], pairing.ranges[number, 1]
+            low, high = mate_diagonals(table, row, length, other_length, least, most)
+            window = MateWindow(strand, record, as_int64(low), as_int64(high + 1))
+            added += rescue_mate(other, scoring, marks, table, window)
+            circle = circle_of(pairing.circles, record)
+            if circle > 0:
+                # The part of the window beyond an end is at the other one.
+                for shift in (-circle, circle):
+                    moved = MateWindow(strand, record, window.low + shift, window.high + shift)
+                    if has_room(table, other):
+                        added += rescue_mate(other, scoring, marks, table, moved)
+    if listed >= 0:
+        # The rows that are left are free for the next read.
+        offsets[counts.size] = offsets[other] + counts[other]
+    return added
+
+
+@jit
 def rescue_template(
     template: int, placing: Placing, limits: Limits, marks: DiagonalMarks, pair_score: int
 ) -> int:
@@ -326,14 +385,13 @@ def rescue_template(
 
     `pair_score` is the best score of the template so far, in fixed point.
     """
-    scoring, pairing, table = placing
+    scoring, table = placing.scoring, placing.table
     offsets, counts, numbers = table.offsets, table.counts, table.numbers
-    reads, costs = scoring.reads, scoring.costs
-    added = 0
+    added = as_int64(0)
     for mate in range(2):
         read, other = template + mate, template + 1 - mate
-        length, other_length = read_length(reads, read), read_length(reads, other)
-        most = max_rescued_score(other_length, limits.seed_length, costs)
+        other_length = read_length(scoring.reads, other)
+        most = max_rescued_score(other_length, limits.seed_length, scoring.costs)
         # A placement is worth it if a mate near it may come within the margin of the best pair,
         # and no candidate of the mate fits it as well as a rescued one could.
         for row in range(offsets[read], offsets[read] + counts[read]):
@@ -346,31 +404,5 @@ def rescue_template(
                 continue
             partner = best_partner(placing, row, read, other, column.SCORE)
             numbers[row, column.MARK] = 1 if partner < most * UNIT else 0
-        listed = as_int64(-1)
-        for _ in range(MAX_TRIES):
-            row = best_marked(table, read)
-            if row < 0 or not has_room(table, other):
-                break
-            numbers[row, column.MARK] = 0
-            strand, record = (
-                1 - as_int64(numbers[row, column.STRAND]),
-                as_int64(numbers[row, column.RECORD]),
-            )
-            if strand != listed:
-                # The words of the mate on this strand, for all windows in which it is looked for.
-                codes = reads.codes if strand == 0 else reads.reverse_codes
-                list_words(codes, MARGIN + reads.offsets[other], other_length, marks)
-                listed = strand
-            for number in range(pairing.range_begin, pairing.range_end):
-                least, most = pairing.ranges[number, 0], pairing.ranges[number, 1]
-                low, high = mate_diagonals(table, row, length, other_length, least, most)
-                window = MateWindow(strand, record, as_int64(low), as_int64(high + 1))
-                added += rescue_mate(other, scoring, marks, table, window)
-                circle = circle_of(pairing.circles, record)
-                if circle > 0:
-                    # The part of the window beyond an end is at the other one.
-                    for shift in (-circle, circle):
-                        moved = MateWindow(strand, record, window.low + shift, window.high + shift)
-                        if has_room(table, other):
-                            added += rescue_mate(other, scoring, marks, table, moved)
+        added += rescue_beside_marked(read, other, placing, marks)
     return added

@@ -15,6 +15,7 @@ from mummergpu.mapping.candidates.candidates import (
     ALL_FOUND,
     NOTHING_KNOWN,
     NUMBERS,
+    RESCUE_ROWS,
     Candidates,
     FoundCandidates,
     Scoring,
@@ -89,15 +90,13 @@ def find_candidates(
     """Find the candidates of all reads; if `prunes`, keep only those that may matter.
 
     `beside` has the facts about matches without others near them. The candidates of an earlier pass
-    are kept as they are. The last two arrays of the table have a row for each seed, and
-    `Pairing.rescue_rows` more for each read.
+    are kept as they are. The last two arrays of the table have a row for each seed at least.
     """
     mates, filled = pairing.mates, 0
     for read in range(table.counts.size):
         prefetch_reference(seeds, read, read_length(scoring.reads, read), scoring.target.codes)
         table.seeds_kept[read] = max(seeds.earlier.seeds_kept[read], seeds_of_read(seeds, read))
         filled = score_diagonals(seeds, read, scoring, beside, room, table, filled)
-        filled += pairing.rescue_rows
         table.offsets[read + 1] = filled
         # The candidates of a template are the last ones of the table, so that it can be cut off.
         if prunes and (read + 1) % mates == 0:
@@ -323,7 +322,7 @@ class CandidateFinder:
         earlier = no_candidates(forward.query_count) if earlier is None else earlier
         most = most_seeds(forward.offsets, reverse.offsets, earlier.counts)
         rows = forward.count + reverse.count + int(earlier.counts.sum())
-        found = self._new_table(forward.query_count, rows, pairing.rescue_rows)
+        found = self._new_table(forward.query_count, rows, pairing)
         find_candidates(
             Seeds(forward, reverse, earlier),
             scoring,
@@ -338,17 +337,18 @@ class CandidateFinder:
 
     def of_device(self, found: FoundCandidates, pairing: Pairing) -> FoundTable:
         """Return candidates that a device has found, which are valid as those of `find`."""
-        rescue_rows = pairing.rescue_rows
-        table = self._new_table(found.offsets.size - 1, found.rows.size, rescue_rows)
+        table = self._new_table(found.offsets.size - 1, found.rows.size, pairing)
         table[0].seeds_kept[:] = found.seeds_kept
-        found.fill(rescue_rows, self._options.costs, table[1])
+        found.fill(self._options.costs, table[1])
         return table
 
-    def _new_table(self, read_count: int, row_count: int, rescue_rows: int) -> FoundTable:
-        """Return memory for candidates, and for those of rescued mates."""
-        rows = row_count + rescue_rows * read_count
+    def _new_table(self, read_count: int, row_count: int, pairing: Pairing) -> FoundTable:
+        """Return memory for candidates, and to rescue mates: where it is not used it costs none."""
+        rows = row_count
+        if pairing.mates == 2:
+            rows += row_count + RESCUE_ROWS * read_count
         diagonals, numbers = self._diagonals, self._numbers
-        if rows > MOST_USED_AGAIN:
+        if row_count > MOST_USED_AGAIN:
             diagonals, numbers = ThreadArray(np.int64), ThreadArray(np.int32)
         table = Candidates(
             np.zeros(read_count + 1, dtype=np.int64),

@@ -22,7 +22,7 @@ from mummergpu.mapping.candidates.candidates import (
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.choice import reported_score
 from mummergpu.mapping.placing.mapping_quality import score_fixed_of
-from mummergpu.mapping.placing.pairing import NOTHING, Pairing, Placing, pair_penalty, partner_range
+from mummergpu.mapping.placing.pairing import NOTHING, Placing, pair_penalty, partner_range
 from mummergpu.mapping.placing.refinement import Tops, score_template
 from mummergpu.mapping.placing.rescue import max_rescued_score
 from mummergpu.mapping.placing.secondary import MIN_CLIPPED
@@ -53,7 +53,7 @@ def prune_template(template: int, placing: Placing, limits: Limits, tops: Tops) 
         best_fixed = best_fixed[0], best_score_fixed(template + 1, table)
     for mate in range(mates):
         mark_candidates(template, mate, placing, limits, tops, best_fixed, pair_score)
-    return move_marked(template, pairing, table)
+    return move_marked(template, mates, table)
 
 
 @inline
@@ -154,13 +154,13 @@ def mark_best(read: int, length: int, costs: Costs, table: Candidates) -> None:
 
 
 @inline
-def move_marked(template: int, pairing: Pairing, table: Candidates) -> int:
+def move_marked(template: int, mates: int, table: Candidates) -> int:
     """Move the marked candidates of a template together; return where the next ones begin."""
     offsets, counts = table.offsets, table.counts
     diagonals, numbers = table.diagonals, table.numbers
     filled = as_int64(offsets[template])
     # Rows only move to lower numbers, so none is overwritten before it has moved.
-    for read in range(template, template + pairing.mates):
+    for read in range(template, template + mates):
         begin = as_int64(offsets[read])
         end = begin + as_int64(counts[read])
         offsets[read] = filled
@@ -172,6 +172,5 @@ def move_marked(template: int, pairing: Pairing, table: Candidates) -> int:
                         numbers[filled, number] = numbers[row, number]
                 filled += 1
         counts[read] = filled - offsets[read]
-        filled += pairing.rescue_rows
-    offsets[template + pairing.mates] = filled
+    offsets[template + mates] = filled
     return filled

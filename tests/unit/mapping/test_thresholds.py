@@ -382,7 +382,7 @@ def windows_tried(count):
     instead = {"rescue_mate": lambda *given: tried.append(given) or 0}
     rescued = Uncompiled(MACHINE_CODE | instead).function(rescue.rescue_template)
     rows = [whole(50, 50, diagonal=500 * row) for row in range(count)]
-    placing = Placing(scoring_of(50, 40), PAIRED, table_of(rows, [], spare=1))
+    placing = Placing(scoring_of(50, 40), PAIRED, table_of(rows, []))
     rescued(0, placing, options.Limits(20, 12, 30), rescue.new_marks(50), 0)
     return len(tried)
 
@@ -613,7 +613,7 @@ BORDERS = [
          lambda count: unseen_beside(count, 0), {15: NO, 16: NO, 17: YES}),
         ("placing/rescue.py MAX_TRIES", 16, "unseen_pairs",
          lambda count: unseen_beside(count, 1), {15: NO, 16: NO, 17: YES}),
-        ("placing/rescue.py MAX_TRIES", 16, "rescue_template", windows_tried,
+        ("placing/rescue.py MAX_TRIES", 16, "rescue_beside_marked", windows_tried,
          {15: 15, 16: 16, 17: 16}),
         ("placing/rescue.py MAX_NUMBER", 32_767, "list_words", number_of_first,
          {32_766: 32_736, 32_767: 32_737, 32_768: 0}),

@@ -9,13 +9,25 @@ from operator import add
 import numpy as np
 import pytest
 from helpers.alignment_tools import samtools
+from helpers.in_memory import reference_of
 from helpers.made_alignments import random_alignments, random_reference
+from helpers.mapped_reads import Mapped, block_of, random_bases
+from helpers.uncompiled import Uncompiled
 from helpers.written_alignments import rows_of, write_bam
 
-from mummergpu.mapping.alignments.paths import add_operations, measure_path
+from mummergpu.mapping.alignments.paths import (
+    add_operations,
+    differences_of_score,
+    measure_path,
+)
 from mummergpu.mapping.alignments.summary import MAX_INSERT, empty_summary, summary_of
+from mummergpu.mapping.candidates import column
+from mummergpu.mapping.candidates.candidates import aligned_part
 from mummergpu.sequence.codes import encode
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import append_operation
+
+plain = Uncompiled().function
 
 
 def made_case(seed):
@@ -124,6 +136,32 @@ def test_operations_of_one_kind_are_joined(operations, expected):
         flank = packed(operations[::-1] if is_reversed else operations)
         end = add_operations(cigars, 1, 1, flank, len(operations), is_reversed)
         assert cigars[:end].tolist() == packed([(MATCH, 9), *expected]).tolist()
+
+
+def test_the_score_of_a_candidate_says_how_many_bases_differ():
+    random = np.random.default_rng(5)
+    reference = random_bases(random, 300, b"ACGTN" + b"ACGT" * 20)
+    reads = []
+    for length in (40, 70, 100):
+        for at in range(-3, 230, 9):
+            read = bytearray(random_bases(random, length) + reference)[length + at :][:length]
+            for place in random.integers(0, len(read), random.integers(0, 6)):
+                read[place] = random.choice(list(b"ACGT"))
+            reads.append(bytes(read).replace(b"N", b"A"))
+    for costs in (Costs(), Costs(match=3, mismatch=1, end_bonus=0), Costs(mismatch=0)):
+        mapped = Mapped(block_of(reads), reference_of([reference]), 12, costs=costs)
+        table, differing = mapped.candidates(), set()
+        for number, first in enumerate(table.offsets[:-1].tolist()):
+            for row in range(first, first + int(table.counts[number])):
+                read = mapped.read(number, int(table.numbers[row, column.STRAND]))
+                begin, end = plain(aligned_part)(table, row)
+                at = int(table.diagonals[row])
+                there = mapped.reference.codes[at + begin : at + end]
+                differ = int(np.count_nonzero(np.array(read[begin:end]) != there))
+                found = plain(differences_of_score)(table, row, len(read), costs)
+                assert found == differ
+                differing.add(differ)
+        assert len(differing) > 4
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases
+from helpers.uncompiled import MACHINE_CODE, Uncompiled
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
@@ -178,7 +179,7 @@ def chosen(mapped, sizes):
         mapped.scoring,
         choice.Names(mapped.block.names, mapped.block.name_offsets),
         Limits(SEED, 1000, MIN_SCORE),
-        mapped.pairing(sizes),
+        sizes.pairing(mapped.block.paired),
         Odds(likelihoods_of_scores(), quality_thresholds()),
         choice.PlacingRoom(scratch, new_tops(), new_marks(LENGTH)),
         table,
@@ -219,6 +220,62 @@ def test_the_best_placement_of_all_is_chosen(seed):
     no_sizes = PairSizes.of_sizes(None, UNPAIRED)
     table, choices = chosen(Mapped(single, reference, SEED), no_sizes)
     Enumeration(table, 1, no_sizes).check(choices)
+
+
+def plain_choices(mapped, sizes, map_templates):
+    """What plain Python chooses: places by diagonal and strand, qualities and second scores."""
+    table = mapped.candidates()
+    choices = choice.new_choices(mapped.block.query_count)
+    with np.errstate(over="ignore"):
+        map_templates(
+            mapped.scoring,
+            choice.Names(mapped.block.names, mapped.block.name_offsets),
+            Limits(SEED, 12, MIN_SCORE),
+            sizes.pairing(mapped.block.paired),
+            Odds(likelihoods_of_scores(), quality_thresholds()),
+            choice.PlacingRoom(new_scratch(LENGTH, 8), new_tops(), new_marks(LENGTH)),
+            table,
+            choices,
+        )
+    rows = choices.candidates.tolist()
+    places = [row if row < 0 else (table.diagonals[row], table.numbers[row, 0]) for row in rows]
+    return places, choices.qualities.tolist(), choices.second_scores.tolist()
+
+
+def pair_near_the_borders(random, case, records):
+    """Mates with few differences; some on one strand, some on two records."""
+    text, other = records[case % 2], records[1 - case % 2]
+    at, size = int(random.integers(0, 100)), int(random.integers(105, 220))
+    complement = bytes.maketrans(b"ACGT", b"TGCA")
+    reads = [text[at:][:LENGTH], text[: at + size][-LENGTH:][::-1].translate(complement)]
+    if case % 9 < 2:
+        reads[1] = [text[at + size :], other[at:]][case % 9][:LENGTH]
+    changed = [bytearray(read) for read in reads]
+    for read in changed:
+        for place in random.choice(30, random.integers(0, 4), replace=False):
+            read[place] = read[place].to_bytes().translate(complement)[0]
+    return list(map(bytes, changed))
+
+
+@pytest.mark.parametrize("unpaired", [4, 9, 17])
+def test_only_candidates_are_chosen_as_if_all_were_weighed(unpaired):
+    random = np.random.default_rng(unpaired)
+    records = [random_bases(random, 400), random_bases(random, 400)]
+    sizes, used = PairSizes.of_sizes(SIZES, unpaired), []
+    only = Uncompiled().function(choice.choose_only)
+    # A gap takes machine code, and is found in both ways.
+    instead = MACHINE_CODE | {"refine": lambda *_: False}
+    ways = [
+        Uncompiled(instead | {"choose_only": way}).function(choice.map_templates)
+        for way in (lambda *given: used.append(only(*given)) or used[-1], lambda *_: False)
+    ]
+    for case in range(90):
+        reads = pair_near_the_borders(random, case, records)
+        for block in (block_of(reads, paired=True), block_of(reads)):
+            mapped = Mapped(block, reference_of(records), SEED)
+            one, other = (plain_choices(mapped, sizes, way) for way in ways)
+            assert one == other
+    assert 0.1 < np.mean(used) < 0.9
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed):
         text = text[::-1].translate(bytes.maketrans(b"ACGT", b"TGCA"))
     mapped = Mapped(block_of([text]), reference_of(records), NO_MATCH)
     table = mapped.candidates()
+    table.offsets[1] += RESCUE_ROWS
     first = int(mapped.reference.record_starts[record])
     bounds = range(first, first + int(mapped.reference.record_lengths[record]))
     low, high = bounds.start - 20, bounds.stop + 20
