@@ -87,12 +87,17 @@ def mark_candidates(
     if pairing.mates == 2 and pairing.last_size > 0:
         other_length = read_length(scoring.reads, template + 1 - mate)
         rescued = max_rescued_score(other_length, limits.seed_length, scoring.costs) * UNIT
+    # No partner adds more than the best of the mate: to look for partners takes far longer.
+    support = as_int64(0), as_int64(0)
+    if pairing.mates == 2:
+        support = as_int64(tops.bounds[1 - mate]) * UNIT, max(0, best_fixed[1 - mate])
     has_clip = False
     for row in range(offsets[read], offsets[read] + counts[read]):
-        by_bound, by_score = support_of(template, mate, row, placing, tops, best_fixed)
-        most = as_int64(numbers[row, column.BOUND]) * UNIT + max(by_bound, rescued)
-        weighed = score_fixed_of(table, row) + max(by_score, rescued)
-        matters = most >= pair_score - limits.margin * UNIT or weighed >= pair_score - FARTHEST
+        bound, score = as_int64(numbers[row, column.BOUND]) * UNIT, score_fixed_of(table, row)
+        matters = is_near(bound, score, support, rescued, pair_score, limits.margin)
+        if matters and pairing.mates == 2:
+            own = support_of(template, mate, row, placing, tops, best_fixed)
+            matters = is_near(bound, score, own, rescued, pair_score, limits.margin)
         numbers[row, column.MARK] = 1 if matters else 0
         has_clip |= matters and clipped_bases(table, row, length) >= MIN_CLIPPED
     # A candidate that aligns a long clip may score little, so all candidates matter then.
@@ -101,6 +106,19 @@ def mark_candidates(
             numbers[row, column.MARK] = 1
     else:
         mark_best(read, length, scoring.costs, table)
+
+
+@inline
+def is_near(
+    bound: int, score: int, support: Support, rescued: int, pair_score: int, margin: int
+) -> bool:
+    """Return whether a candidate may matter for the choice, or for the mapping quality.
+
+    All numbers but the margin are in units; `rescued` is the most that a rescued mate adds.
+    """
+    if bound + max(support[0], rescued) >= pair_score - margin * UNIT:
+        return True
+    return score + max(support[1], rescued) >= pair_score - FARTHEST
 
 
 @inline

@@ -474,7 +474,7 @@ BORDERS = [
          weighs(mapping_quality.weight_of), {1919: YES, 1920: YES, 1921: NO}),
         ("candidates/candidates.py FARTHEST", 1920, "repeat_similarity_of",
          weighs(mapping_quality.repeat_similarity_of), {1919: YES, 1920: YES, 1921: NO}),
-        ("candidates/candidates.py FARTHEST", 1920, "mark_candidates", is_kept,
+        ("candidates/candidates.py FARTHEST", 1920, "is_near", is_kept,
          {1919: 1, 1920: 1, 1921: 0}),
         # An error makes one of three bases: 4.8 more than the quality.
         ("candidates/candidates.py HIGHEST_PHRED", 33, "credits_of_qualities",
