@@ -322,19 +322,20 @@ class ForwardFilter:
         self._is_corrected = thresholds.bias_filter
         self._all_pass = thresholds.F3 >= 1
         self._nodes = np.array([one.profile.nodes for one in filters])
-        self._odds = np.ones((len(filters), CODES))
-        self._steps = np.full((len(filters), 2), 0.5)
-        self._least = np.full(len(filters), -np.inf)
-        for number, one in enumerate(filters):
-            statistics = one.profile.statistics
-            # Without a composition HMMER's number is no score: all pass, and HMMER decides.
-            has_score = not self._is_corrected or one.bias is not None
-            if has_score and 0 < thresholds.F3 < 1 and statistics.forward_lambda > 0:
-                bits = math.log(thresholds.F3) / statistics.forward_lambda
-                self._least[number] = statistics.forward_tau - bits
-            if one.bias is not None:
-                self._odds[number], self._steps[number] = one.bias.odds, one.bias.steps
+        plain = np.ones(CODES), np.full(2, 0.5)
+        biases = [plain if one.bias is None else (one.bias.odds, one.bias.steps) for one in filters]
+        self._odds, self._steps = (np.array(one) for one in zip(*biases, strict=True))
+        self._least = np.array([*map(self._least_bits, filters)])
         self._chances = chances_of([one.profile for one in filters])
+
+    def _least_bits(self, one: ProfileFilter) -> float:
+        """Return the least passing score of a profile; -inf if all pass."""
+        limit, statistics = one.thresholds.F3, one.profile.statistics
+        # Without a composition HMMER's number is no score: all pass, and HMMER decides.
+        has_score = not self._is_corrected or one.bias is not None
+        if not (has_score and 0 < limit < 1 and statistics.forward_lambda > 0):
+            return -math.inf
+        return statistics.forward_tau - math.log(limit) / statistics.forward_lambda
 
     def passing(
         self, block: ProteinBlock, profiles: Int64Array, sequences: Int64Array, stats: Stats

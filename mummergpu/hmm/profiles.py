@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import deque
@@ -148,7 +149,7 @@ def profile_of(hmm: Any, path: str = "profiles", table: int | None = None) -> Pr
     if not text_of(hmm, "consensus"):
         message = "the profile has no consensus (CONS), without which HMMER searches none"
         raise InputError(message, path, record=profile.shown_name)
-    if not np.isfinite(profile.statistics).all():
+    if not all(map(math.isfinite, profile.statistics)):
         raise InputError("STATS that are no numbers", path, record=profile.shown_name)
     if lines := _lines_without_numbers(profile):
         line = None if table is None else table + min(lines)
@@ -163,7 +164,7 @@ def _lines_without_numbers(profile: Profile) -> list[int]:
     HMMER does not use the middle ones, which are of insertions.
     """
     numbers = profile.transitions, profile.matches, profile.composition
-    if all(one is None or np.isfinite(one).all() for one in numbers):
+    if math.isfinite(sum(float(one.sum()) for one in numbers if one is not None)):
         return []
     bad = [~np.isfinite(rows).all(axis=1) for rows in (profile.transitions, profile.matches)]
     lines = []
