@@ -1,6 +1,6 @@
-"""Parses profiles in the text that HMMER itself writes today, in a tenth of its own parser's time.
+"""Parses profiles in the text that HMMER itself writes, in a fraction of its own parser's time.
 
-All else is left to HMMER's parser: older formats, what people have edited, and errors.
+All else is left to HMMER's parser: its oldest formats, what people have edited, and errors.
 """
 
 from __future__ import annotations
@@ -13,32 +13,50 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from mummergpu.hmm.domains.logarithms import exp32_of_c, logarithms
-from mummergpu.hmm.proteins import RESIDUES
+from mummergpu.hmm.proteins import RESIDUES, SYMBOLS
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int32Array
 from mummergpu.runtime.jit import inline, jit
 from mummergpu.runtime.pyhmmer_library import pyhmmer_module
 
-PLAIN_FORMAT: Final = b"HMMER3/f"
 PLAIN_END: Final = b"\n//\n"
 
 _WORD: Final = r"[!$-~][!-~]*"
 _LINE: Final = rf"{_WORD}(?: +{_WORD})*"
-_NUMBER: Final = r"(-?\d{1,6}\.\d{1,9})"
-_FLAG: Final = r"(yes|no)"
+_NUMBER: Final = r"-?\d{1,6}\.\d{1,9}"
+
+
+def _title(title: str, name: str, kind: str) -> str:
+    """Return the pattern of a line that a profile may lack."""
+    return rf"(?:{title:<5} (?P<{name}>{kind})\n)?"
+
+
+def _numbers(line: str, name: str) -> str:
+    """Return the pattern of a line with two numbers."""
+    return rf"{line} +(?P<{name}1>{_NUMBER}) +(?P<{name}2>{_NUMBER});?\n"
+
+
+_CUTOFFS: Final = "GA", "TC", "NC"
+_STATISTICS: Final = "MSV", "VITERBI", "FORWARD"
 _HEADER: Final = re.compile(
-    (
-        rf"HMMER3/f(?: {_LINE})?\nNAME  ({_WORD})\n(?:ACC   ({_WORD})\n)?(?:DESC  ({_LINE})\n)?"
-        rf"LENG  ([1-9]\d{{0,6}})\n(?:MAXL  ([1-9]\d{{0,8}})\n)?ALPH  amino\n"
-        rf"RF    {_FLAG}\nMM    {_FLAG}\nCONS  yes\nCS    {_FLAG}\nMAP   {_FLAG}\n"
-        rf"(?:DATE  ({_LINE})\n)?((?:COM   {_WORD} {_LINE}\n)*)"
-        rf"(?:NSEQ  ([1-9]\d{{0,8}})\n)?(?:EFFN  (\d*[1-9]\d*\.\d+|0\.\d*[1-9]\d*)\n)?"
-        rf"(?:CKSUM ([0-3]?\d{{1,9}})\n)?"
-        rf"(?:GA    {_NUMBER} {_NUMBER};?\n)?(?:TC    {_NUMBER} {_NUMBER};?\n)?"
-        rf"(?:NC    {_NUMBER} {_NUMBER};?\n)?(?:[BS]M    {_LINE}\n)*"
-        rf"STATS LOCAL MSV +{_NUMBER} +{_NUMBER}\n"
-        rf"STATS LOCAL VITERBI +{_NUMBER} +{_NUMBER}\n"
-        rf"STATS LOCAL FORWARD +{_NUMBER} +{_NUMBER}\n"
-        r"HMM(?: +\w){20} *\n(?: +[mid]->[mid]){7}\n"
+    "".join(
+        (
+            rf"HMMER3/(?P<format>[b-f])(?: {_LINE})?\nNAME  (?P<name>{_WORD})\n",
+            _title("ACC", "accession", _WORD),
+            _title("DESC", "description", _LINE),
+            r"LENG  (?P<nodes>[1-9]\d{0,6})\n",
+            _title("MAXL", "longest", r"[1-9]\d{0,8}"),
+            r"ALPH  amino\n",
+            *(_title(title, title, "yes|no") for title in ("RF", "MM", "CONS", "CS", "MAP")),
+            _title("DATE", "date", _LINE),
+            rf"(?P<commands>(?:COM   {_WORD} {_LINE}\n)*)",
+            _title("NSEQ", "sequences", r"[1-9]\d{0,8}"),
+            _title("EFFN", "effective", r"\d*[1-9]\d*\.\d+|0\.\d*[1-9]\d*"),
+            _title("CKSUM", "checksum", r"[0-3]?\d{1,9}"),
+            *(f"(?:{_numbers(title, title)})?" for title in _CUTOFFS),
+            rf"(?:[BS]M    {_LINE}\n)*",
+            *(_numbers(f"STATS LOCAL {one}", one) for one in _STATISTICS),
+            r"HMM(?: +\w){20} *\n(?: +[mid]->[mid]){7}\n",
+        )
     ).encode()
 )
 _UNSET: Final = -99999.0
@@ -53,9 +71,21 @@ _SPACE, _NEW_LINE, _DELETE, _STAR, _DASH, _DOT, _SLASH, _ZERO = b" \n\x7f*-./0"
 _COMPO: Final = (*b"COMPO",)
 
 # HMMER's flags of what a profile has.
-_DESCRIPTION, _REFERENCE, _STRUCTURE, _STATISTICS = 1 << 1, 1 << 2, 1 << 3, 1 << 7
-_MAP, _ACCESSION, _GATHERING, _TRUSTED, _NOISE = 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12
-_COMPOSITION, _CHECKSUM, _CONSENSUS, _MASK = 1 << 14, 1 << 15, 1 << 16, 1 << 17
+_HAS_STATISTICS, _HAS_COMPOSITION, _HAS_CONSENSUS = 1 << 7, 1 << 14, 1 << 16
+_HAS_WORD: Final = {
+    **{"description": 1 << 1, "accession": 1 << 9, "checksum": 1 << 15},
+    **{"GA1": 1 << 10, "TC1": 1 << 11, "NC1": 1 << 12},
+}
+_HAS_MARK: Final = {"RF": 1 << 2, "CS": 1 << 3, "MAP": 1 << 8, "MM": 1 << 17}
+
+_MARKS: Final = {
+    **dict.fromkeys("bcd", ("RF", "CS")),
+    **{"e": ("CONS", "RF", "CS"), "f": ("CONS", "RF", "MM", "CS")},
+}
+"""The letters that each node has in a format."""
+
+_LIKELY: Final = 0.5
+"""An amino acid of a consensus is a capital from this probability on."""
 
 
 class _Table(NamedTuple):
@@ -66,13 +96,14 @@ class _Table(NamedTuple):
     transitions: Float32Array  # (nodes + 1, 7)
     composition: Float32Array  # (20,)
     columns: Int32Array  # (nodes + 1,): of the alignment
-    marks: ByteArray  # (4, nodes + 1): the consensus, reference, mask and structure
+    marks: ByteArray  # (2 to 4, nodes + 1): in the order of `_MARKS`
 
 
 class PlainProfile(NamedTuple):
     """A profile in a text."""
 
     hmm: Any  # A ``pyhmmer.plan7.HMM``
+    format: bytes  # The first word of the text
     size: int  # The bytes of its text
     lines: int  # The lines of the profile, and those above the numbers
     table: int
@@ -86,9 +117,13 @@ def parse_profile(text: bytearray, at: int) -> PlainProfile | None:
     header = _HEADER.match(text, at)
     if header is None:
         return None
-    words = [None if one is None else one.decode() for one in header.groups()]
-    nodes = int(words[3] or 0)
-    if 3 * nodes * _LEAST_LINE > len(text) - header.end():
+    words = {key: word.decode() for key, word in header.groupdict().items() if word is not None}
+    marks, nodes = _MARKS[words["format"]], int(words["nodes"])
+    own = {"CONS", "MM"}.intersection
+    is_plain = own(words) == own(marks) and words.get("CONS") != "no"
+    # In older formats HMMER does not know the longest length.
+    is_plain &= "longest" not in words or "CONS" in marks
+    if not is_plain or 3 * nodes * _LEAST_LINE > len(text) - header.end():
         return None
     table = _Table(
         np.zeros((nodes + 1, RESIDUES), dtype=np.float32),
@@ -96,21 +131,23 @@ def parse_profile(text: bytearray, at: int) -> PlainProfile | None:
         np.empty((nodes + 1, 7), dtype=np.float32),
         np.zeros(RESIDUES, dtype=np.float32),
         np.zeros(nodes + 1, dtype=np.int32),
-        np.empty((4, nodes + 1), dtype=np.uint8),
+        np.empty((len(marks), nodes + 1), dtype=np.uint8),
     )
     codes = np.frombuffer(text, dtype=np.uint8)
-    end = _fill_table(codes, header.end(), logarithms().short_exponential, words[8] == "yes", table)
+    has_columns = words.get("MAP") == "yes"
+    end = _fill_table(codes, header.end(), logarithms().short_exponential, has_columns, table)
     state = None if end == _NOT_PLAIN else _state_of(words, table)
     if state is None:
         return None
-    hmm = pyhmmer_module("plan7").HMM(_alphabet(), nodes, words[0])
+    hmm = pyhmmer_module("plan7").HMM(_alphabet(), nodes, words["name"])
     try:
         hmm.__setstate__(state)
     except (KeyError, TypeError, ValueError):  # Another version of pyhmmer may want more.
         return None
     above = text.count(b"\n", at, header.end())
-    lines = above + bool(state["flags"] & _COMPOSITION) + 3 * nodes + 3
-    return PlainProfile(hmm, end - at, lines, above - 1)
+    lines = above + bool(state["flags"] & _HAS_COMPOSITION) + 3 * nodes + 3
+    name = f"HMMER3/{words['format']}".encode()
+    return PlainProfile(hmm, name, end - at, lines, above - 1)
 
 
 @cache
@@ -118,56 +155,61 @@ def _alphabet() -> Any:
     return pyhmmer_module("easel").Alphabet.amino()
 
 
-def _state_of(words: list[Any], table: _Table) -> dict[str, Any] | None:
+def _state_of(words: dict[str, str], table: _Table) -> dict[str, Any] | None:
     """Return the state of a ``pyhmmer.plan7.HMM``; None if HMMER has to read a word."""
-    name, accession, description, _, longest, *marks, date, commands = words[:11]
-    sequences, effective, checksum, *numbers = words[11:]
+    date, checksum = words.get("date"), int(words.get("checksum", 0))
     try:
         time = None if date is None else datetime.strptime(date, "%a %b %d %H:%M:%S %Y")
     except ValueError:
         return None
     # pyhmmer writes the date anew.
     is_same = time is None or time.strftime("%a %b %e %H:%M:%S %Y") == date
-    if not is_same or int(checksum or 0) >> 32:
+    if not is_same or checksum >> 32:
         return None
-    has = [one == "yes" for one in marks]
-    cutoffs = numbers[:6]
-    flags = _STATISTICS | _CONSENSUS
-    for flag, is_there in (
-        *zip((_REFERENCE, _MASK, _STRUCTURE, _MAP), has, strict=True),
-        *zip((_GATHERING, _TRUSTED, _NOISE), cutoffs[::2], strict=True),
-        *((_DESCRIPTION, description), (_ACCESSION, accession), (_CHECKSUM, checksum)),
-        (_COMPOSITION, table.composition[0] > 0),
-    ):
-        flags |= flag if is_there else 0
-    rows = [row[1:].tobytes().decode() for row in table.marks]
+    letters = [row[1:].tobytes().decode() for row in table.marks]
+    marks = dict(zip(_MARKS[words["format"]], letters, strict=True))
+    flags = _HAS_STATISTICS | _HAS_CONSENSUS
+    flags |= sum(flag for word, flag in _HAS_WORD.items() if word in words)
+    flags |= sum(flag for title, flag in _HAS_MARK.items() if words.get(title) == "yes")
+    commands = [line.split(maxsplit=2)[2] for line in words["commands"].splitlines()]
+    numbers, cutoffs = (
+        [float(words.get(f"{title}{n}", _UNSET)) for title in titles for n in (1, 2)]
+        for titles in (_STATISTICS, _CUTOFFS)
+    )
     return {
         "M": len(table.matches) - 1,
         "t": table.transitions,
         "mat": table.matches,
         "ins": table.insertions,
-        "name": name,
-        "acc": accession,
-        "desc": description,
+        "name": words["name"],
+        "acc": words.get("accession"),
+        "desc": words.get("description"),
         "ctime": time,
-        "comlog": "\n".join(one[6:].split(" ", 1)[1] for one in commands.splitlines()) or None,
-        "nseq": int(sequences or -1),
-        "eff_nseq": float(effective or -1),
-        "max_length": int(longest or -1),
-        "checksum": int(checksum or 0),
-        "evparam": np.array([*map(float, numbers[6:])], dtype=np.float32),
-        "cutoff": np.array([float(one or _UNSET) for one in cutoffs], dtype=np.float32),
+        "comlog": "\n".join(commands) or None,
+        "nseq": int(words.get("sequences", -1)),
+        "eff_nseq": float(words.get("effective", -1)),
+        "max_length": int(words.get("longest", -1)),
+        "checksum": checksum,
+        "evparam": np.array(numbers, dtype=np.float32),
+        "cutoff": np.array(cutoffs, dtype=np.float32),
         "compo": table.composition,
         "offset": 0,
         "alphabet": _alphabet(),
-        "flags": flags,
-        "consensus": rows[0],
-        "reference": rows[1] if has[0] else None,
-        "model_mask": rows[2] if has[1] else None,
-        "consensus_structure": rows[3] if has[2] else None,
+        "flags": flags | (_HAS_COMPOSITION if table.composition[0] > 0 else 0),
+        "consensus": marks.get("CONS") or _consensus(table.matches[1:]),
+        "reference": marks["RF"] if words.get("RF") == "yes" else None,
+        "model_mask": marks["MM"] if words.get("MM") == "yes" else None,
+        "consensus_structure": marks["CS"] if words.get("CS") == "yes" else None,
         "consensus_accessibility": None,
         "map": table.columns,
     }
+
+
+def _consensus(matches: Float32Array) -> str:
+    """Return the likeliest amino acids, capitals where they are likely (older formats)."""
+    best = matches.argmax(axis=1)
+    pairs = zip(best.tolist(), (matches.max(axis=1) >= _LIKELY).tolist(), strict=True)
+    return "".join(SYMBOLS[one] if is_likely else SYMBOLS[one].lower() for one, is_likely in pairs)
 
 
 @inline

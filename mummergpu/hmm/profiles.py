@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple, cast
 import numpy as np
 
 from mummergpu.errors import InputError, LibraryError
-from mummergpu.hmm.plain_profiles import PLAIN_END, PLAIN_FORMAT, PlainProfile, parse_profile
+from mummergpu.hmm.plain_profiles import PLAIN_END, PlainProfile, parse_profile
 from mummergpu.input.bytes.files import STANDARD_INPUT, CountedInput, Readable, open_binary, reading
 from mummergpu.input.bytes.formats import BGZF_HEAD, compression_of, is_bgzf
 from mummergpu.input.records.record_reader import printable
@@ -318,12 +318,13 @@ class _Watched(RawIOBase):
                 last = self._text.rfind(PLAIN_END, begin, self._end)
                 end = 0 if last < 0 else last + len(PLAIN_END)
             found = parse_profile(self._text, self._at)
-            if found is None:
+            # HMMER refuses several formats.
+            if found is None or not {found.format}.issuperset(self.formats[-1:]):
                 return
             self._plain = found
             self._at += found.size
             self.names.append(bytes_of(found.hmm.name))
-            self.formats.append(PLAIN_FORMAT)
+            self.formats.append(found.format)
             self.tables.append(self._lines + found.table)
             self._lines += found.lines
             yield found.hmm

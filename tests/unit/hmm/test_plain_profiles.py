@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 
 import numpy as np
 import pytest
@@ -34,6 +35,14 @@ def text_of(hmm):
     return file.getvalue()
 
 
+def older(text, letter):
+    """The text in an older format: without masks, and up to d without the consensus."""
+    kept = rb"\1 \2 \3 \5" if letter == "e" else rb"\1 \3 \5"
+    text = re.sub(rb"(?m)^( +\d+(?: +\S+){21}) (\S) (\S) (\S) (\S)$", kept, text)
+    text = re.sub(rb"(?m)^MM .*\n" if letter == "e" else rb"(?m)^(MM|CONS) .*\n", b"", text)
+    return text.replace(b"HMMER3/f", b"HMMER3/" + letter.encode())
+
+
 def state_of(hmm):
     """The text that HMMER writes of a profile, and the bits of its numbers."""
     arrays = hmm.match_emissions, hmm.insert_emissions, hmm.transition_probabilities
@@ -61,13 +70,14 @@ def test_plain_profiles_are_those_of_hmmers_parser(parsed):
     some = [one.hmm for one in (*profiles(), *map(built, (1, 2, 3, 4, 5, 63, 64, 65, 2405)))]
     some += [with_all_words(built(nodes).hmm) for nodes in (1, 90)]
     text = b"".join(map(text_of, some))
-    parsed.clear()
-    found = [*reading.read_profiles(io.BytesIO(text))]
-    assert parsed == [one.name for one in found] == [one.name for one in some]
-    with pyhmmer.plan7.HMMFile(io.BytesIO(text)) as theirs:
-        for ours, their in zip(found, theirs, strict=True):
-            assert state_of(ours.hmm) == state_of(their)
-            assert ours.matches.tobytes() == np.asarray(their.match_emissions)[1:].tobytes()
+    for whole in (text, *(older(text, letter) for letter in "bcde")):
+        parsed.clear()
+        found = [*reading.read_profiles(io.BytesIO(whole))]
+        assert parsed == [one.name for one in found] == [one.name for one in some]
+        with pyhmmer.plan7.HMMFile(io.BytesIO(whole)) as theirs:
+            for ours, their in zip(found, theirs, strict=True):
+                assert state_of(ours.hmm) == state_of(their)
+                assert ours.matches.tobytes() == np.asarray(their.match_emissions)[1:].tobytes()
 
 
 def outcome(text):
@@ -98,8 +108,10 @@ def edited(text, choice):
 def test_other_profiles_are_left_to_hmmers_parser(parsed, monkeypatch):
     choice = random.Random(5)
     texts = [text_of(with_all_words(built(nodes).hmm)) for nodes in (3, 7, 20)]
+    families = [texts, texts, [older(text, "b") for text in texts]]
     every = []
     for _ in range(300):
+        texts = choice.choice(families)
         text = b"".join(choice.choices(texts, k=choice.randrange(3)))
         every.append(text + edited(choice.choice(texts), choice) + choice.choice(texts))
     ours = [outcome(text) for text in every]
