@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from mummergpu.hmm.tables import (
     ByteTables,
     WordTables,
 )
-from mummergpu.runtime.arrays import UInt32Array
+from mummergpu.runtime.arrays import UInt16Array, UInt32Array
+from mummergpu.runtime.jit import jit
 
 TABLE_ROWS: Final = CODES + 1
 """The rows of a table: one for each code, and one for the padding after sequences."""
@@ -205,12 +206,12 @@ LOWEST_FLOOR: Final = -12_000
 
 def byte_table(tables: ByteTables, row: RowShape) -> UInt32Array:
     """Return a profile's table for SSV and MSV: rows of halves, then each code's best score."""
-    scores = np.full((TABLE_ROWS, row.nodes), _FAR_BELOW, dtype=np.int16)
-    scores[:CODES, : tables.costs.shape[1]] = tables.bias - tables.costs.astype(np.int16)
+    scores = np.full((TABLE_ROWS, row.nodes), _FAR_BELOW, dtype=np.float16)
+    of_cost = np.arange(tables.bias, tables.bias - 256, -1).astype(np.float16)
+    scores[:CODES, : tables.costs.shape[1]] = of_cost.take(tables.costs)
     best = np.full(32, _FAR_BELOW, dtype=np.int16)
-    best[:TABLE_ROWS] = scores.max(axis=1)
-    rows = _striped(scores.astype(np.float16).view(np.uint16), row)
-    return np.concatenate([rows, best.view(np.uint32)])
+    best[:CODES] = tables.bias - tables.costs.min(axis=1).astype(np.int16)
+    return np.concatenate([_striped(scores.view(np.uint16), row), best.view(np.uint32)])
 
 
 def quad_table(tables: ByteTables, row: RowShape) -> UInt32Array:
@@ -233,29 +234,31 @@ def word_table(tables: WordTables, row: RowShape) -> UInt32Array:
     emissions[:CODES, :nodes] = np.maximum(tables.emissions, NEVER)
     steps = np.full((8, row.nodes), NEVER, dtype=np.int16)
     steps[:, :nodes] = np.maximum(tables.transitions, NEVER)
-    pairs = _pairs(steps.view(np.uint16), row)
     # By register: a quad of each lane for steps into matches, then one for the others.
-    quads = pairs.reshape(2, 4, row.lanes, row.registers).transpose(3, 0, 2, 1)
-    return np.concatenate([_striped(emissions.view(np.uint16), row), quads.ravel()])
+    halves = steps.reshape(2, 4, 2, row.lanes, row.registers).transpose(4, 0, 3, 1, 2)
+    quads = np.ascontiguousarray(halves).reshape(-1).view(np.uint32)
+    return np.concatenate([_striped(emissions.view(np.uint16), row), quads])
 
 
-def _pairs(rows: Any, row: RowShape) -> UInt32Array:
-    """Return for each row, lane and register the words of both half-lanes."""
-    halves = rows.astype(np.uint32).reshape(len(rows), 2, row.lanes, row.registers)
-    pairs: UInt32Array = halves[:, 0] | halves[:, 1] << np.uint32(16)
-    return pairs
-
-
-def _striped(rows: Any, row: RowShape) -> UInt32Array:
+def _striped(rows: UInt16Array, row: RowShape) -> UInt32Array:
     """Return rows in which four registers of a lane are adjacent, and then the remaining ones."""
-    pairs = _pairs(rows, row)
-    whole = row.registers // 4 * 4
-    parts = [pairs[:, :, at : at + 4].reshape(len(rows), -1) for at in range(0, whole, 4)]
-    rest = pairs[:, :, whole:]
-    if rest.shape[2] == 3:
-        rest = np.concatenate([rest, np.zeros_like(rest[:, :, :1])], axis=2)
-    parts.append(rest.reshape(len(rows), -1))
-    return np.concatenate(parts, axis=1).ravel()
+    table = np.zeros((len(rows), row.row_bytes // 2), dtype=np.uint16)
+    _stripe(rows, row.lanes, row.registers, table)
+    return table.reshape(-1).view(np.uint32)
+
+
+@jit
+def _stripe(rows: UInt16Array, lanes: int, registers: int, table: UInt16Array) -> None:
+    """Fill words with a node of each of two half-lanes."""
+    quads, rest = registers // 4, registers % 4
+    for line in range(len(rows)):
+        for half in range(2):
+            for lane in range(lanes):
+                for register in range(registers):
+                    width = 4 if register < 4 * quads or rest == 3 else rest
+                    place = register // 4 * 4 * lanes + lane * width + register % 4
+                    node = (half * lanes + lane) * registers + register
+                    table[line, 2 * place + half] = rows[line, node]
 
 
 def words_fit(tables: WordTables) -> bool:
