@@ -21,7 +21,7 @@ from mummergpu.mapping.candidates.candidates import (
     read_length,
 )
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_int64, inline, lowest_bit
+from mummergpu.runtime.jit import as_index, as_int64, inline, lowest_bit
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import differences_left, differences_right
 from mummergpu.viterbi.recurrence.model import Costs
@@ -75,11 +75,12 @@ def score_flank(flank: Flank, is_left: bool, scoring: Scoring) -> Part:
             if score >= best:
                 best, taken, best_credit = score, done + place, credit
             base = at - 1 - done - place if is_left else at + done + place
-            if read[base] == BREAK:
+            if read[as_index(base)] == BREAK:
                 score -= costs.unknown
             else:
                 score -= costs.mismatch
-                credit += credits[base_qualities[flank.quality_at + flank.quality_step * base]]
+                quality = base_qualities[as_index(flank.quality_at + flank.quality_step * base)]
+                credit += credits[as_index(quality)]
             behind = place + 1
             mask &= mask - np.uint64(1)
         score += (count - behind) * costs.match

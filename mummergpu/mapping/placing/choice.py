@@ -258,8 +258,8 @@ def choose_template(
 def choose_only(template: int, placing: Placing, limits: Limits, choices: Choices) -> bool:
     """Choose the only candidates of a template if nothing else comes into question; return whether.
 
-    `choose_template` would choose them with the best quality: each read has one candidate, no gap
-    raises its score, no place was left out, and mates are so good a pair that none is looked for.
+    `choose_template` would choose them with the best quality: each read has one candidate, whose
+    score no gap raises, no place was left out, and mates are so good a pair that none is rescued.
     """
     scoring, pairing, table = placing
     reads, costs, numbers = scoring.reads, scoring.costs, table.numbers
@@ -285,12 +285,13 @@ def is_sure_pair(template: int, placing: Placing, limits: Limits) -> bool:
     """Return whether the first candidates of two mates are a pair that rescue cannot better."""
     scoring, pairing, table = placing
     row, other = table.offsets[template], table.offsets[template + 1]
-    if table.numbers[row, column.STRAND] == table.numbers[other, column.STRAND]:
+    begin, end = partner_range(table, row, template, template + 1, scoring, pairing)
+    if pairing.last_size == 0 or not begin <= other < end:
         return False
     length = read_length(scoring.reads, template)
     other_length = read_length(scoring.reads, template + 1)
     penalty = pair_penalty(table, row, length, other, other_length, pairing)
-    if pairing.last_size == 0 or not 0 <= penalty < pairing.unpaired * UNIT:
+    if not 0 <= penalty < pairing.unpaired * UNIT:
         return False
     is_sure = True
     for read in range(template, template + 2):
@@ -334,6 +335,8 @@ def map_templates(
             continue
         pair_score = score_template(template, placing, tops)
         pair_score = refine_template(template, placing, margin, scratch, tops, pair_score)
+        if choose_only(template, placing, limits, choices):
+            continue
         second = read_length(scoring.reads, template + pairing.mates - 1)
         if pairing.mates == 2 and pairing.last_size > 0 and second > 0:
             added = rescue_template(template, placing, limits, room.marks, pair_score)

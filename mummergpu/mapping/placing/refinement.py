@@ -66,9 +66,10 @@ def refine(
     behind = table.diagonals[row] + seed_end
     right_bound = max(right, bound_of_flank(length - seed_end, 0, costs, NOTHING_KNOWN))
     gapped = 0
-    # A flank that has its highest score without gaps cannot gain from one. The other one must reach
-    # the rest of what is enough, so the left one is given the most that the right one can have.
-    if left < bound_of_flank(seed_begin, 0, costs, NOTHING_KNOWN):
+    # A flank that cannot have enough with a gap keeps its score. The other one must reach the rest
+    # of what is enough, so the left one is given the most that the right one can have.
+    needed = max(left + 1, enough - seed_score - right_bound)
+    if needed <= bound_of_flank(seed_begin, 0, costs, NOTHING_KNOWN):
         tile = tile_at(
             MARGIN + begin + seed_begin - 1,
             seed_begin,
@@ -76,7 +77,6 @@ def refine(
             at - target.record_starts[record],
             -1,
         )
-        needed = max(left + 1, enough - seed_score - right_bound)
         found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > left:
             left = found[0]
@@ -84,7 +84,9 @@ def refine(
             numbers[row, column.LEFT_QUERY_BASES] = found[1]
             numbers[row, column.LEFT_SHIFT] = found[1] - found[2]
             gapped |= LEFT_GAPPED
-    if right < right_bound:
+    # The left flank is known by now, which makes this bound tighter.
+    needed = max(right + 1, enough - seed_score - left)
+    if needed <= right_bound:
         tile = tile_at(
             MARGIN + begin + seed_end,
             length - seed_end,
@@ -92,8 +94,6 @@ def refine(
             target.record_ends[record] - behind,
             1,
         )
-        # The left flank is known by now, which makes this bound tighter.
-        needed = max(right + 1, enough - seed_score - left)
         found = extend_score(codes, reference, tile, costs, FIRST_BAND, needed, scratch)
         if found[0] > right:
             right = found[0]
