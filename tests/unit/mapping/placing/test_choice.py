@@ -2,14 +2,18 @@ from math import log10
 
 import numpy as np
 import pytest
+from helpers.candidate_tables import scoring_of, table_of, whole
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases
 from helpers.uncompiled import MACHINE_CODE, Uncompiled
 
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
+    ALL_FOUND,
     DEAD,
+    EXACT,
     FARTHEST,
+    UNGAPPED,
     UNIT,
     likelihoods_of_scores,
     quality_thresholds,
@@ -27,8 +31,10 @@ from mummergpu.mapping.placing.mapping_quality import (
     UNSUPPORTED_DOUBT,
     Odds,
 )
+from mummergpu.mapping.placing.pairing import Placing
 from mummergpu.mapping.placing.refinement import new_tops
 from mummergpu.mapping.placing.rescue import new_marks
+from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.tiles.band import new_scratch
 
 SEED = 14
@@ -222,60 +228,58 @@ def test_the_best_placement_of_all_is_chosen(seed):
     Enumeration(table, 1, no_sizes).check(choices)
 
 
-def plain_choices(mapped, sizes, map_templates):
-    """What plain Python chooses: places by diagonal and strand, qualities and second scores."""
-    table = mapped.candidates()
-    choices = choice.new_choices(mapped.block.query_count)
+PAIRING = PairSizes.of_sizes(SIZES, 4).pairing(True)
+PENALTIES = PAIRING.penalties[PAIRING.penalty_begin :]
+RESCUED = LENGTH + 2 * 5 - LENGTH // SEED * 5
+"""The most that a mate scores that no match of a seed would have found."""
+
+plain = Uncompiled().function
+generally = Uncompiled(MACHINE_CODE | {"choose_only": lambda *_: False}).function
+
+
+def lone(score=LENGTH + 10, **others):
+    return whole(score, LENGTH, STATE=EXACT, **others)
+
+
+def is_chosen_at_once(first, other, size=160, min_score=MIN_SCORE, seeds_kept=ALL_FOUND):
+    """Whether mates are so sure; then all that may compete with them changes nothing."""
+    at, facing = {"diagonal": 100}, {"diagonal": 100 + size - LENGTH, "STRAND": 1}
+    table = table_of([at | row for row in first], [facing | row for row in other])
+    table.seeds_kept[1] = seeds_kept
+    scoring = scoring_of(LENGTH, LENGTH, costs=Costs())
+    limits, choices = Limits(SEED, 12, min_score), choice.new_choices(2)
+    if not plain(choice.choose_only)(0, Placing(scoring, PAIRING, table), limits, choices):
+        return False
+    names = choice.Names(np.zeros(8, dtype=np.uint8), np.array([0, 4, 8]))
+    odds = Odds(likelihoods_of_scores(), quality_thresholds())
+    room = choice.PlacingRoom(new_scratch(LENGTH, 8), new_tops(), new_marks(LENGTH))
+    weighed = choice.new_choices(2)
     with np.errstate(over="ignore"):
-        map_templates(
-            mapped.scoring,
-            choice.Names(mapped.block.names, mapped.block.name_offsets),
-            Limits(SEED, 12, MIN_SCORE),
-            sizes.pairing(mapped.block.paired),
-            Odds(likelihoods_of_scores(), quality_thresholds()),
-            choice.PlacingRoom(new_scratch(LENGTH, 8), new_tops(), new_marks(LENGTH)),
-            table,
-            choices,
-        )
-    rows = choices.candidates.tolist()
-    places = [row if row < 0 else (table.diagonals[row], table.numbers[row, 0]) for row in rows]
-    return places, choices.qualities.tolist(), choices.second_scores.tolist()
+        map_all = generally(choice.map_templates)
+        map_all(scoring, names, limits, PAIRING, odds, room, table, weighed)
+    assert [part.tolist() for part in choices] == [part.tolist() for part in weighed]
+    return True
 
 
-def pair_near_the_borders(random, case, records):
-    """Mates with few differences; some on one strand, some on two records."""
-    text, other = records[case % 2], records[1 - case % 2]
-    at, size = int(random.integers(0, 100)), int(random.integers(105, 220))
-    complement = bytes.maketrans(b"ACGT", b"TGCA")
-    reads = [text[at:][:LENGTH], text[: at + size][-LENGTH:][::-1].translate(complement)]
-    if case % 9 < 2:
-        reads[1] = [text[at + size :], other[at:]][case % 9][:LENGTH]
-    changed = [bytearray(read) for read in reads]
-    for read in changed:
-        for place in random.choice(30, random.integers(0, 4), replace=False):
-            read[place] = read[place].to_bytes().translate(complement)[0]
-    return list(map(bytes, changed))
-
-
-@pytest.mark.parametrize("unpaired", [4, 9, 17])
-def test_only_candidates_are_chosen_as_if_all_were_weighed(unpaired):
-    random = np.random.default_rng(unpaired)
-    records = [random_bases(random, 400), random_bases(random, 400)]
-    sizes, used = PairSizes.of_sizes(SIZES, unpaired), []
-    only = Uncompiled().function(choice.choose_only)
-    # A gap takes machine code, and is found in both ways.
-    instead = MACHINE_CODE | {"refine": lambda *_: False}
-    ways = [
-        Uncompiled(instead | {"choose_only": way}).function(choice.map_templates)
-        for way in (lambda *given: used.append(only(*given)) or used[-1], lambda *_: False)
-    ]
-    for case in range(90):
-        reads = pair_near_the_borders(random, case, records)
-        for block in (block_of(reads, paired=True), block_of(reads)):
-            mapped = Mapped(block, reference_of(records), SEED)
-            one, other = (plain_choices(mapped, sizes, way) for way in ways)
-            assert one == other
-    assert 0.1 < np.mean(used) < 0.9
+def test_only_candidates_are_chosen_at_once_if_nothing_else_comes_into_question():
+    usual = [lone()]
+    assert is_chosen_at_once(usual, usual)
+    assert not is_chosen_at_once(usual, usual, seeds_kept=ALL_FOUND - 1)
+    assert not is_chosen_at_once(usual, [lone(), lone(20, diagonal=300)])
+    assert not is_chosen_at_once(usual, [])
+    for change in ({"STATE": UNGAPPED}, {"STRAND": 0}, {"RECORD": 1}):
+        assert not is_chosen_at_once(usual, [lone() | change])
+    # Without the bonus of both ends, a mate has ten points less.
+    for score in (49, 50, 51):
+        assert is_chosen_at_once(usual, [lone(score)], min_score=40) == (score >= 50)
+    # Larger templates have larger penalties, the largest none: 160 is the mean.
+    sizes = range(160, PAIRING.last_size + 3)
+    sure = [is_chosen_at_once(usual, usual, size) for size in sizes]
+    assert 1 < sure.index(False) < len(sizes) - 3 and not any(sure[sure.index(False) :])
+    penalties = [int(PENALTIES[size - PAIRING.first_size]) for size in sizes[:-2]]
+    assert sure[:-2] == [penalty < 4 * UNIT for penalty in penalties]
+    sure = [is_chosen_at_once([lone(RESCUED + 1)], usual, size) for size in sizes[:-2]]
+    assert sure == [penalty <= UNIT for penalty in penalties] and 1 < sure.index(False)
 
 
 @pytest.mark.parametrize(
