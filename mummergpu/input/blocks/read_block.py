@@ -139,6 +139,10 @@ class ReadBlock(QueryBlock):
     @property
     def single_count(self) -> int:
         """The number of single reads among pairs."""
+        ends = self.name_offsets[1:]
+        # In most blocks, all mates have names.
+        if not self.paired or not (ends[1::2] == ends[0::2]).any():
+            return 0
         return int(np.count_nonzero(self.missing))
 
     @cached_property
