@@ -14,9 +14,8 @@ from mummergpu.hmm.domains.odds import Odds, odds_of
 from mummergpu.hmm.domains.parses import Parses
 from mummergpu.hmm.domains.scores import score_backgrounds
 from mummergpu.hmm.filters import ProfileFilter
-from mummergpu.hmm.proteins import CODES, RESIDUES, ProteinBlock, meanings
+from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.stage_counts import UNKNOWN, Reached
-from mummergpu.hmm.tables import BACKGROUND
 from mummergpu.runtime.arrays import BoolArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import flattened
 
@@ -33,7 +32,6 @@ class ProfileDomains:
         self._filter = profile_filter
         self._finder = finder
         self._is_corrected = profile_filter.thresholds.bias_filter
-        self._composition = profile_filter.profile.composition
         statistics = profile_filter.profile.statistics
         limits = statistics.forward_tau, statistics.forward_lambda, profile_filter.thresholds.F3
         self._limits = np.array(limits)
@@ -43,8 +41,9 @@ class ProfileDomains:
         """Return the scores of sequences without the profile: plain, and corrected for it."""
         scores = np.empty((sequences.size, 2), dtype=np.float32)
         odds, steps = np.ones((CODES, 2), dtype=np.float32), np.zeros(2, dtype=np.float32)
-        if self._is_corrected and self._composition is not None:
-            odds[:, 1] = composition_odds(self._composition)
+        bias = self._filter.bias
+        if self._is_corrected and bias is not None:
+            odds[:, 1] = bias.odds
             length = np.float32(self._filter.profile.nodes / 8.0)
             steps[0] = np.float32(1) / (length + np.float32(1))
             steps[1] = length / (length + np.float32(1))
@@ -68,7 +67,7 @@ class ProfileDomains:
         """
         sequences = reached.sequences
         others = np.zeros(sequences.size, dtype=np.bool_)
-        if self._is_corrected and self._composition is None:
+        if self._is_corrected and self._filter.bias is None:
             others[:] = True
         sizes = block.offsets[sequences + 1] - block.offsets[sequences]
         others |= (sizes == 0) | (sizes > LONGEST)
@@ -97,14 +96,3 @@ class ProfileDomains:
         codes = np.concatenate([np.zeros(0, dtype=np.uint8), *parts])
         exact = backgrounds[:, 1].astype(np.float64)
         return self._filter.decide(ProteinBlock(codes, offsets), exact)
-
-
-def composition_odds(composition: Float32Array) -> Float32Array:
-    """Return the odds of each code in a composition, as HMMER rounds them."""
-    odds = np.ones(CODES, dtype=np.float32)
-    odds[:RESIDUES] = composition / BACKGROUND
-    # A sum of many is added up in the order of the codes.
-    chances = meanings()[RESIDUES:] * np.stack([composition, BACKGROUND])[:, np.newaxis]
-    own, others = np.cumsum(chances, axis=2, dtype=np.float32)[:, :, -1]
-    np.divide(own, others, out=odds[RESIDUES:], where=others > 0)
-    return odds
