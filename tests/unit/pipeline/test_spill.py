@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mummergpu.errors import OutputError
+from mummergpu.hmm.stage_counts import VITERBI, Reached
 from mummergpu.input.blocks.queries import QueryBlock
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.records.record_arrays import Records
@@ -358,10 +359,11 @@ def test_memory_holds_few_blocks_though_one_is_long(monkeypatch):
 
 
 def test_survivors_are_cut_for_the_sums_and_again_for_what_is_left():
-    task = _Task(some_proteins(3000), 5, np.arange(3000))
+    task = _Task(some_proteins(3000), 5, Reached.of_all(np.arange(3000), VITERBI))
     parts = [*task.parts()]
-    assert [one.survivors.size for one in parts if one.survivors is not None] == [1024, 1024, 952]
+    every = [one.survivors.sequences for one in parts if one.survivors is not None]
+    assert [one.size for one in every] == [1024, 1024, 952]
     parts[2].is_summed = True
-    again = [one.survivors for one in parts[2].parts() if one.survivors is not None]
+    again = [one.survivors.sequences for one in parts[2].parts() if one.survivors is not None]
     assert [one.size for one in again] == [64] * 14 + [56]
     assert np.concatenate(again).tolist() == [*range(2048, 3000)]
