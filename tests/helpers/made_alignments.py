@@ -75,6 +75,10 @@ def _rows_of_read(made, reference, read, flag, longest):
         bases = bases.translate(COMPLEMENT)[::-1]
     for _ in range(made.choice([0, 0, 0, 1, 1, 2, 3])):
         rows.append(_other_row(made, reference, read, flag, len(bases)))
+    for row in rows:
+        # Distances are made up, but a row without one has equal bases.
+        if row.distance == 0 and not _are_equal(row, bases, bases_of(reference, row.record)):
+            row.distance = 1
     return rows, bases
 
 
@@ -237,6 +241,12 @@ def _plain_parts(columns, reference, row):
         for other in others
         if other != row and not columns.flags[other] & SamFlag.SECONDARY
     ]
+
+
+def _are_equal(row, bases, record):
+    if row.flag & SamFlag.REVERSE:
+        bases = bases.translate(COMPLEMENT)[::-1]
+    return _plain_mismatches(row.cigar, bases, record, row.position).isdigit()
 
 
 def _plain_mismatches(cigar, bases, record, at):
