@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -155,14 +155,15 @@ class QueryBlock:
         """Return a range of the queries, with the same index, as views of the arrays."""
         return self.with_records(self.records.part(first, end))
 
-    def with_records(self, records: Records) -> Self:
-        """Return records as a block with the same number."""
+    def with_records(self, records: Records, **changes: Any) -> Self:
+        """Return records as a block with the same number, and other changes of its fields."""
         return replace(
             self,
             padded_codes=records.padded_codes,
             offsets=records.offsets,
             names=records.names,
             name_offsets=records.name_offsets,
+            **changes,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -120,16 +120,16 @@ class ReadBlock(QueryBlock):
 
         They are paired if the block is, and the range separates no mates.
         """
-        return replace(
-            super().part(first, end),
+        return self.with_records(
+            self.records.part(first, end),
             paired=self.paired and first % 2 == 0 and end % 2 == 0,
             written=None if self.written is None else self.written.part(first, end),
         )
 
-    def with_records(self, records: Records) -> Self:
-        """Return records with qualities as a block with the same number."""
-        block = super().with_records(records)
-        return replace(block, base_qualities=records.qualities, tags=records.tags)
+    def with_records(self, records: Records, **changes: Any) -> Self:
+        """Return records with qualities as a block with the same number (`QueryBlock`)."""
+        own = {"base_qualities": records.qualities, "tags": records.tags}
+        return super().with_records(records, **own, **changes)
 
     @property
     def read_count(self) -> int:

@@ -8,7 +8,6 @@ read gets less than it had.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -133,4 +132,4 @@ def part_of_reads(block: ReadBlock, reads: Int64Array) -> ReadBlock:
     tags = block.tags if block.has_groups else NO_SPANS
     records = in_order(block.records._replace(tags=tags), reads)
     written = None if block.written is None else in_order(block.written, reads)
-    return replace(block.with_records(records), written=written)
+    return block.with_records(records, written=written)
