@@ -276,7 +276,8 @@ class FileJob(MapJob):
             records=options.style,
             warn=self._context.warn,
             circular=circular.tolist(),
-            executor=self._context.executor,
+            # A device compresses few chunks at a time, and threads wait for it.
+            executor=self._context.executor if compressor is None else None,
         )
 
     def open_indexes(self, reference: Reference, stack: ExitStack) -> list[OutputFile | None]:
