@@ -49,9 +49,13 @@ from mummergpu.sequence.strand import Strand
 MATCHES_AHEAD: Final = 32
 """How many matches ahead the reference next to a match is fetched."""
 
-MOST_USED_AGAIN: Final = 1 << 18
-"""The most candidates of the memory that a thread keeps, some 20 MiB, and the most seeds of a read,
-some 8; satellites have more."""
+MOST_USED_AGAIN: Final = 1 << 20
+"""The most candidates of the memory that a thread keeps: some 75 MiB, if its parts have so many.
+The system takes memory back while the interpreter's lock is held, and clears it for the next part.
+"""
+
+MOST_SEEDS_USED_AGAIN: Final = 1 << 18
+"""The most seeds of a read for which memory is kept, some 8 MiB; satellites have more."""
 
 _DIAGONAL_OFFSET: Final = 1 << 40
 _STRAND_BIT: Final = 1 << 61
@@ -265,7 +269,7 @@ class _Room(threading.local):
         if most <= self.most:
             return self.search
         room = flattened(SearchRoom(new_sort_room(most), new_tops()))
-        if most <= MOST_USED_AGAIN:
+        if most <= MOST_SEEDS_USED_AGAIN:
             self.search, self.most = room, most
         return room
 

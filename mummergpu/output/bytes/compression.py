@@ -248,7 +248,8 @@ class CompressedStream:
         self._write = write
         self._take_back = take_back
         threads = min(threads, compressor.max_threads)
-        self._window = 2 * threads
+        # Threads with other tasks begin with a chunk when those before it are done.
+        self._window = 2 * threads if executor is None else threads
         # A thread starts when there is a chunk for it.
         own = ThreadPoolExecutor(threads, thread_name_prefix="compress")
         self._own, self._executor = own, executor or own

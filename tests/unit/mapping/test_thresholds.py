@@ -66,6 +66,7 @@ NONE_CHANGES_OUTPUT = {
     "placing/second_pass.py MATCHES_AT_ONCE": "the parts of the work",
     "placing/second_pass.py READS_AT_FIRST": "the parts of the work",
     "seeding/candidate_search.py MATCHES_AHEAD": "what is fetched ahead",
+    "seeding/candidate_search.py MOST_SEEDS_USED_AGAIN": "which memory is used",
     "seeding/candidate_search.py MOST_USED_AGAIN": "which memory is used",
     "seeding/candidate_search.py _SCORED": "a bit that no value of a match has",
     "seeding/candidate_search.py _STRAND_BIT": "a bit that no diagonal has",
