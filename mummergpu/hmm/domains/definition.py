@@ -56,7 +56,7 @@ _SEGMENTS: Final = 4000
 
 _LEAST_BYTES: Final = 1 << 20
 _LEAST_ROWS: Final = 1 << 11
-_KEPT_BYTES: Final = 1 << 26
+_KEPT_BYTES: Final = 1 << 27
 _KEPT_ROWS: Final = 1 << 15
 """The most memory of a thread that it keeps: tasks that need more get new pages."""
 
