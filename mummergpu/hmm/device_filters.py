@@ -185,9 +185,6 @@ class DeviceFilters:
         self._device = device
         self._filters = filters
         self._stats = stats
-        for _ in executor.map(lambda one: one.bytes, filters):
-            # The tables have been made, by many threads.
-            pass
         by_size = sorted(range(len(filters)), key=lambda one: filters[one].profile.nodes)
         # Threads make the tables of all profiles, which the filters keep.
         word_limits = [*executor.map(_word_limits, filters)]

@@ -80,6 +80,7 @@ def compare_bytes(pairs: ScoredPairs, decisions: Decisions) -> int:
         high = (nats - pairs.background.nats[pair]) / LN2 + margin
         low = high - 2 * margin
         least = pairs.least[pairs.profiles[pair]]
+        # Each threshold is compared with both ends of what HMMER's own score may be.
         state = 0
         if high >= least[MSV_SCORE]:
             state |= _MAY_BE_KEPT

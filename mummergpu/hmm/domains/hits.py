@@ -214,6 +214,7 @@ def _put_hit(
         at = _put(record, at, sequence[column], 4)
     marks = _marks(best, profile.limits[T_SCORE], profile.limits[INCLUDED_SCORE])
     at = _put(record, at, marks, 4)
+    # HMMER counts reported and included domains when it knows the number of all targets.
     at = _put(record, at, 0, 8)
     at = _put(record, at, sequence[fields.BEST], 4)
     at = _put(record, at, _NOWHERE, 8)
@@ -245,6 +246,7 @@ def _put_domain(
     at = _put(record, at, marks // _REPORTED, 4)
     at = _put(record, at, marks & _INCLUDED, 4)
     at = _put(record, at, 0, 4)
+    # The alignment: its size, a number that is not used, and its places on profile and sequence.
     at = _put(record, at, _ALIGNMENT_BYTES, 4)
     at = _put(record, at, 0, 4)
     at = _put(record, at, places[fields.NODE], 4)

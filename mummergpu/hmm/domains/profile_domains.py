@@ -73,8 +73,8 @@ class ProfileDomains:
         others |= (sizes == 0) | (sizes > LONGEST)
         own = np.flatnonzero(~others)
         backgrounds = self.backgrounds(block, sequences[own])
-        if (reached.filters == UNKNOWN).any():
-            doubtful = np.flatnonzero(reached.filters[own] == UNKNOWN)
+        doubtful = np.flatnonzero(reached.filters[own] == UNKNOWN)
+        if doubtful.size:
             passes, unknown = self._decide(block, sequences[own[doubtful]], backgrounds[doubtful])
             others[own[doubtful[unknown]]] = True
             left = doubtful[~passes | unknown]
