@@ -20,7 +20,6 @@ from mummergpu.hmm.byte_filters import (
     minimal_cells,
     striped_bytes,
 )
-from mummergpu.hmm.domains.logarithms import Logarithms, exp64, logarithms
 from mummergpu.hmm.filter_decisions import (
     Background,
     Decisions,
@@ -29,6 +28,7 @@ from mummergpu.hmm.filter_decisions import (
     pass_viterbi,
 )
 from mummergpu.hmm.forward_filter import chances_of, margins, nats_of_sums, row_cells, score_forward
+from mummergpu.hmm.logarithms import Logarithms, exp64, logarithms
 from mummergpu.hmm.options import FilterThresholds
 from mummergpu.hmm.profiles import Profile, Statistics
 from mummergpu.hmm.proteins import CODES, ProteinBlock

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
-from mummergpu.hmm.domains.logarithms import fill_exponentials
+from mummergpu.hmm.logarithms import fill_exponentials
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.tables import Constants, constants, fill_scores, fill_steps

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.domains.logarithms import exp32_of_c, logarithms
+from mummergpu.hmm.logarithms import exp32_of_c, logarithms
 from mummergpu.hmm.proteins import RESIDUES, SYMBOLS
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int32Array
 from mummergpu.runtime.jit import inline, jit

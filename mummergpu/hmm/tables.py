@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.domains.logarithms import Logarithms, log64, logarithms
+from mummergpu.hmm.logarithms import Logarithms, log64, logarithms
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, RESIDUES, meanings
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int16Array, Int64Array

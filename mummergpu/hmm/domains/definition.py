@@ -27,7 +27,6 @@ from mummergpu.hmm.domains.groups import (
     occupancy_of,
     samples_of,
 )
-from mummergpu.hmm.domains.logarithms import Logarithms, exp64, logarithms
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.parses import (
     Envelopes,
@@ -39,6 +38,7 @@ from mummergpu.hmm.domains.parses import (
 from mummergpu.hmm.domains.quarters import MOST_QUARTERS
 from mummergpu.hmm.domains.sampling import FULL, seeded
 from mummergpu.hmm.domains.scores import bits_of, log_sums, score_sequences
+from mummergpu.hmm.logarithms import Logarithms, exp64, logarithms
 from mummergpu.hmm.proteins import meanings
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Float64Array, Int64Array
 from mummergpu.runtime.flushed_floats import flushed_floats

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from mummergpu.hmm.domains.logarithms import exp32, fill_exponentials, log64
+from mummergpu.hmm.logarithms import exp32, fill_exponentials, log64
 from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import CODES, RESIDUES
 from mummergpu.hmm.tables import Constants, constants, fill_scores, fill_steps

@@ -14,11 +14,11 @@ from mummergpu.hmm.domains import forward as rows_of
 from mummergpu.hmm.domains.accuracy import Alignment, trace_alignment
 from mummergpu.hmm.domains.clustering import Clusters, find_domains
 from mummergpu.hmm.domains.forward import END, SCALE, Cells, Group
-from mummergpu.hmm.domains.logarithms import Logarithms, log32, log64
 from mummergpu.hmm.domains.null2 import expected_odds
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.regions import Occupancy, fill_occupancy, find_regions
 from mummergpu.hmm.domains.sampling import SAMPLES, Samples, sample_paths
+from mummergpu.hmm.logarithms import Logarithms, log32, log64
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit

@@ -9,11 +9,11 @@ import numpy as np
 from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.definition import DomainFinder
 from mummergpu.hmm.domains.hits import FoundDomains
-from mummergpu.hmm.domains.logarithms import logarithms
 from mummergpu.hmm.domains.odds import Odds, odds_of
 from mummergpu.hmm.domains.parses import Parses
 from mummergpu.hmm.domains.scores import score_backgrounds
 from mummergpu.hmm.filters import ProfileFilter
+from mummergpu.hmm.logarithms import logarithms
 from mummergpu.hmm.proteins import CODES, ProteinBlock
 from mummergpu.hmm.stage_counts import UNKNOWN, Reached
 from mummergpu.runtime.arrays import BoolArray, Float32Array, Int64Array

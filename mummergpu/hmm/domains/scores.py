@@ -9,11 +9,11 @@ from typing import Final
 import numpy as np
 
 from mummergpu.hmm.domains import fields
-from mummergpu.hmm.domains.logarithms import Logarithms, log32, log64
 from mummergpu.hmm.domains.parses import (
     Envelopes,
     Parses,
 )
+from mummergpu.hmm.logarithms import Logarithms, log32, log64
 from mummergpu.hmm.tables import LN2
 from mummergpu.runtime.arrays import ByteArray, Float32Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
