@@ -39,7 +39,7 @@ from processor_filters import FILTERS, HmmerFilters, our_seconds, shortened
 from profile_variants import ROW_POLICIES, compile_times, counters, data_of, variants
 
 from mummergpu.cuda.device import Device
-from mummergpu.cuda.kernel_cache import KernelCache
+from mummergpu.cuda.kernel_cache import KernelCache, Programs
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.device_work import STAGE, FilterWorker, Pairs
 from mummergpu.hmm.filter_programs import RowShape, byte_shape, word_shape
@@ -212,7 +212,8 @@ class Machine:
             row["compiling"] = compile_times(device, one.profile.nodes)
         if "kernels" in parts:
             stats = Stats()
-            filters = DeviceFilters(device, cache, [one], MEMORY, stats, self.executor, "warp")
+            own = device, Programs(device, cache), [one], MEMORY, stats, self.executor, "warp"
+            filters = DeviceFilters(*own)
             with closing(filters) as found:
                 row["kernels"] = measure(found, self.block, stats, options.runs)
         if "variants" in parts:
@@ -245,7 +246,8 @@ def main() -> None:
         machine = Machine(options, stack)
         if "kernels" in options.parts:
             # All at once: their programs are compiled side by side.
-            own = machine.device, machine.cache, filters, MEMORY, Stats(), machine.executor
+            programs = Programs(machine.device, machine.cache)
+            own = machine.device, programs, filters, MEMORY, Stats(), machine.executor
             DeviceFilters(*own).close()
         for number, one in enumerate(filters):
             parts = [part for part in options.parts if part == "kernels" or number in chosen_ones]

@@ -211,6 +211,7 @@ class CommandRun:
         """
         params, session = self._params, self._session
         stats = new_stats(self.command, mode)
+        stats.is_reported = bool(self._reports.paths)
         if not params["quiet"]:
             announce_compilation(compiles)
         with ExitStack() as stack:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
@@ -26,13 +26,14 @@ from mummergpu.hmm.profiles import Profile
 from mummergpu.input.blocks.protein_rules import ProteinRules
 from mummergpu.input.blocks.proteins import BLOCK_RESIDUES, NamedProteins, ProteinsInMemory
 from mummergpu.input.bytes.reading_threads import ReadingThreads
+from mummergpu.input.records.record_arrays import Words
 from mummergpu.output.profiles import HitSink
 from mummergpu.pipeline import search_profiles
 from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.profile_job import NumberedProteins, ProfileDevice
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.pipeline.profile_scan import ProfileScan
-from mummergpu.pipeline.search_profiles import HitParts, ProfileSearch
+from mummergpu.pipeline.search_profiles import ProfilePass, ProfileSearch
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.progress import Phase
@@ -78,6 +79,10 @@ class SomeProteins(NamedTuple):
     def accession(self, number: int) -> str:
         """Return the accession of one."""
         return self.block.accession(self.first + number)
+
+    def words(self, numbers: Int64Array) -> Words:
+        """Return the names, accessions and descriptions of some."""
+        return self.block.words(self.first + numbers)
 
 
 class ProfilePart(NamedTuple):
@@ -144,7 +149,7 @@ class ProfileFinder:
 
     def close(self) -> None:
         """End the threads."""
-        self._context.executor.shutdown(wait=True, cancel_futures=True)
+        self._context.shut_down()
         self._stack.close()
 
 
@@ -210,21 +215,25 @@ class _SearchOnCluster(ProfileSearch):
         """Yield profiles without filters, which only workers make."""
         return iter(profiles)
 
-    def _parts_of(self, profiles: Sequence[Profile], before: int) -> HitParts:
-        """Compare profiles with all proteins on workers; `before` counts earlier profiles."""
-        self.prepare_finishing(profiles)
-        found = HitParts.of_profiles(len(profiles))
-        targets = residues = 0
-        group = range(before, before + len(profiles))
-        size = max(1, len(profiles) // _parts_of_block(self._options, self._cluster))
+    def passes(self, profiles: Iterator[Profile]) -> Generator[ProfilePass]:
+        """Compare profiles with all proteins on workers; yield each pass when it has ended."""
+        before = 0
+        while group := self.next_pass(profiles):
+            self.prepare_finishing(group)
+            yield self._compared(ProfilePass(group, before))
+            before += len(group)
+
+    def _compared(self, found: ProfilePass) -> ProfilePass:
+        """Return a pass whose profiles have been compared with all proteins."""
+        before, count = found.before, len(found.profiles)
+        group = range(before, before + count)
+        size = max(1, count // _parts_of_block(self._options, self._cluster))
 
         def parts() -> Generator[ProfilePart]:
-            nonlocal residues
             for proteins in self.blocks(before == 0, 1):
-                residues += proteins.records.codes.size
-                for first in range(0, len(profiles), size):
-                    numbers = range(first, min(first + size, len(profiles)))
-                    yield ProfilePart(proteins, group, numbers)
+                found.residues += proteins.records.codes.size
+                for first in range(0, count, size):
+                    yield ProfilePart(proteins, group, range(first, min(first + size, count)))
 
         ahead = parts()
         with (
@@ -232,13 +241,12 @@ class _SearchOnCluster(ProfileSearch):
             closing(_sent(self._cluster, self._work, ahead, self._context)) as results,
         ):
             for part, hits in results:
-                targets = part.proteins.end
-                done = before + part.numbers.stop, before + len(profiles), targets
-                share = part.numbers.stop / len(profiles)
-                self.tell(Phase.PROFILES, done, part.proteins, share)
+                found.targets = part.proteins.end
+                done = before + part.numbers.stop, before + count, found.targets
+                self.tell(Phase.PROFILES, done, part.proteins, part.numbers.stop / count)
                 for one in hits:
                     found.add(*one)
-        return found._replace(targets=targets, residues=residues)
+        return found
 
 
 def _parts_of_block(options: ProfileSearchOptions, cluster: OpenCluster) -> int:

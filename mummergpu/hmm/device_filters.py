@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mummergpu.cuda.device import AnyArray, Buffer, Device, DeviceMemoryError, Program
-from mummergpu.cuda.kernel_cache import KernelCache, Programs
+from mummergpu.cuda.kernel_cache import Programs
 from mummergpu.cuda.program import BLOCK_THREADS
 from mummergpu.errors import BackendError
 from mummergpu.hmm.bias_filter import scores_of_sums
@@ -110,8 +110,7 @@ class _Constants:
     def __init__(
         self,
         filters: Sequence[ProfileFilter],
-        word_limits: Sequence[tuple[int, int]],
-        words_fit: Sequence[bool],
+        tables: Sequence[_Tables],
     ) -> None:
         self.limits = np.zeros(len(filters), dtype=LIMITS)
         self.limits["entry"] = [one.bytes.entry for one in filters]
@@ -125,13 +124,20 @@ class _Constants:
             if one.bias is not None:
                 self.odds[number, : one.bias.odds.size] = one.bias.odds
                 self.odds[number, -2:] = one.bias.steps
-        self.floors, self.overflows = np.array(word_limits, dtype=np.int64).reshape(-1, 2).T
-        self.words_fit = np.array(words_fit, dtype=np.bool_)
+        self.floors, self.overflows = (
+            np.array([one.limits for one in tables], dtype=np.int64).reshape(-1, 2).T
+        )
+        self.words_fit = np.array([one.words_fit for one in tables], dtype=np.bool_)
         self.scores = np.array([one.scores for one in filters], dtype=np.float64).reshape(-1, 3)
 
 
-def _word_limits(one: ProfileFilter) -> tuple[int, int]:
-    return word_floor(one.words), word_overflow(one.words)
+class _Tables(NamedTuple):
+    """The tables of a profile for a device, and what else is computed from the filter's own."""
+
+    bytes: UInt32Array
+    words: UInt32Array
+    words_fit: bool
+    limits: tuple[int, int]  # The kernels' ``WordLimits``
 
 
 def _msv_from_ssv(cells: Int64Array, begin: Int64Array, bias: Int64Array) -> Int64Array:
@@ -152,8 +158,8 @@ class DeviceFilters:
     ----------
     device : Device
         The device. It must be current in the thread that opens and that closes this.
-    cache : KernelCache
-        Compiles the programs.
+    programs : Programs
+        The programs of the device, which further filters share.
     filters : sequence of ProfileFilter
         The profiles, all with the same thresholds. Steps that a device cannot do run on the
         processor: all of them if a row is too long for the device's memory of a block.
@@ -175,7 +181,7 @@ class DeviceFilters:
     def __init__(
         self,
         device: Device,
-        cache: KernelCache,
+        programs: Programs,
         filters: Sequence[ProfileFilter],
         memory: int,
         stats: Stats,
@@ -186,18 +192,16 @@ class DeviceFilters:
         self._filters = filters
         self._stats = stats
         by_size = sorted(range(len(filters)), key=lambda one: filters[one].profile.nodes)
-        # Threads make the tables of all profiles, which the filters keep.
-        word_limits = [*executor.map(_word_limits, filters)]
-        self._programs = Programs(device, cache)
-        self._executor = executor
-        fitting = [one for one in by_size if self._fits(filters[one])]
-        self._numbers = fitting
-        self._others = sorted(set(by_size) - set(fitting))
-        own = [filters[one] for one in fitting]
+        self._programs = programs
+        # One task for all of a profile: threads would wait for the interpreter's lock.
+        every = executor.map(self._tables_of, [filters[one] for one in by_size])
+        tables = {one: found for one, found in zip(by_size, every, strict=True) if found}
+        self._numbers = [*tables]
+        self._others = sorted(set(by_size) - set(tables))
+        own = [filters[one] for one in tables]
         self._own = own
         self._tiles = TileFilter(device, own, filter_policy, self._programs)
-        own_limits = [word_limits[one] for one in fitting]
-        self._constants = _Constants(own, own_limits, [*map(self._words_fit, own)])
+        self._constants = _Constants(own, [*tables.values()])
         self._stack = ExitStack()
         try:
             with stats.stage("kernels_compiled"):
@@ -206,8 +210,10 @@ class DeviceFilters:
                 self._sequence_program = self._programs.load(SEQUENCE_PROGRAM)
             self._stream = device.new_stream()
             self._stack.callback(self._stream.free)
-            self._bytes = [*self._groups(byte_shape, byte_program, self._byte_tables)]
-            self._words = [*self._groups(word_shape, word_program, self._word_tables)]
+            byte_tables = [one.bytes for one in tables.values()]
+            word_tables = [one.words for one in tables.values()]
+            self._bytes = [*self._groups(byte_shape, byte_program, byte_tables)]
+            self._words = [*self._groups(word_shape, word_program, word_tables)]
             self._limits = self._upload(self._constants.limits)
             self._odds = self._upload(self._constants.odds)
             self._stream.synchronize()
@@ -477,16 +483,20 @@ class DeviceFilters:
             worker.launcher.forget()
             self._idle.put(worker)
 
-    def _fits(self, one: ProfileFilter) -> bool:
-        """Return whether a block of threads has room for the profile's table of SSV."""
+    def _tables_of(self, one: ProfileFilter) -> _Tables | None:
+        """Return the tables of a profile; None if a block of threads has no room for SSV's."""
         nodes = one.profile.nodes
-        shared = byte_program(byte_shape(nodes)).shape.shared_bytes
+        rows, words = byte_shape(nodes), word_shape(nodes)
         # Besides the table, a block needs some bytes for its ticket.
-        return shared + 1024 <= self._device.shared_bytes and one.bytes.bias < 62
-
-    def _words_fit(self, one: ProfileFilter) -> bool:
-        shared = word_program(word_shape(one.profile.nodes)).shape.shared_bytes
-        return shared + 1024 <= self._device.shared_bytes and words_fit(one.words)
+        room = self._device.shared_bytes - 1024
+        if byte_program(rows).shape.shared_bytes > room or one.bytes.bias >= 62:
+            return None
+        return _Tables(
+            byte_table(one.bytes, rows),
+            word_table(one.words, words),
+            word_program(words).shape.shared_bytes <= room and words_fit(one.words),
+            (word_floor(one.words), word_overflow(one.words)),
+        )
 
     def _needed(self, own: Sequence[ProfileFilter]) -> set[RowProgram]:
         """Return the programs of all row shapes."""
@@ -500,25 +510,17 @@ class DeviceFilters:
         self,
         shape_of: Callable[[int], RowShape],
         program_of: Callable[[RowShape], RowProgram],
-        tables_of: Callable[[Sequence[ProfileFilter], RowShape], UInt32Array],
+        tables: Sequence[UInt32Array],
     ) -> Iterator[_Group]:
-        """Yield groups of profiles, with their tables on the device."""
+        """Yield groups of profiles of one row shape, with their tables on the device."""
         end = 0
         for shape, some in groupby(self._own, key=lambda one: shape_of(one.profile.nodes)):
-            filters, program = list(some), program_of(shape)
-            first, end = end, end + len(filters)
+            first, program = end, program_of(shape)
+            end += len([*some])
             if program in self._row_programs:
                 loaded = self._programs.load(program.source)
-                tables = self._upload(tables_of(filters, shape))
-                yield _Group(first, end, program, loaded, shape.lanes, tables)
-
-    def _byte_tables(self, filters: Sequence[ProfileFilter], shape: RowShape) -> UInt32Array:
-        tables = self._executor.map(lambda one: byte_table(one.bytes, shape), filters)
-        return np.concatenate([*tables])
-
-    def _word_tables(self, filters: Sequence[ProfileFilter], shape: RowShape) -> UInt32Array:
-        tables = self._executor.map(lambda one: word_table(one.words, shape), filters)
-        return np.concatenate([*tables])
+                own = self._upload(np.concatenate(tables[first:end]))
+                yield _Group(first, end, program, loaded, shape.lanes, own)
 
     def _upload(self, array: AnyArray) -> Buffer:
         """Return memory with an array that stays."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,13 +16,14 @@ from mummergpu.hmm.tables import (
     BYTE_LEAVE,
     BYTE_SCALE,
     LN2,
+    STEP_ROWS,
     WORD_BASE,
     WORD_LEAVE,
     ByteTables,
     WordTables,
 )
-from mummergpu.runtime.arrays import UInt16Array, UInt32Array
-from mummergpu.runtime.jit import jit
+from mummergpu.runtime.arrays import ByteArray, Int16Array, UInt16Array, UInt32Array
+from mummergpu.runtime.jit import as_int64, inline, jit
 
 TABLE_ROWS: Final = CODES + 1
 """The rows of a table: one for each code, and one for the padding after sequences."""
@@ -62,7 +64,11 @@ MAX_WORD_REGISTERS: Final = 38
 
 
 class RowShape(NamedTuple):
-    """The layout of a row: each lane has some registers, of two nodes each."""
+    """The layout of a row: each lane has some registers, of two nodes each.
+
+    The nodes of a register are those of two half-lanes. Four registers of a lane are adjacent, then
+    the remaining ones.
+    """
 
     lanes: int
     registers: int
@@ -118,6 +124,7 @@ class RowProgram(NamedTuple):
 _SEARCHED: Final = RowVariant()
 
 
+@cache
 def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
     """Return the program of SSV and MSV for a shape of rows.
 
@@ -130,6 +137,7 @@ def byte_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0
     return _row_program("bytes", row, shape, 1, constants, variant, memory)
 
 
+@cache
 def word_program(row: RowShape, variant: RowVariant = _SEARCHED, memory: int = 0) -> RowProgram:
     """Return the program of Viterbi for a shape of rows, as `byte_program` does."""
     threads = next((count for most, count in _WORD_THREADS if row.registers <= most), 256)
@@ -206,12 +214,45 @@ LOWEST_FLOOR: Final = -12_000
 
 def byte_table(tables: ByteTables, row: RowShape) -> UInt32Array:
     """Return a profile's table for SSV and MSV: rows of halves, then each code's best score."""
-    scores = np.full((TABLE_ROWS, row.nodes), _FAR_BELOW, dtype=np.float16)
-    of_cost = np.arange(tables.bias, tables.bias - 256, -1).astype(np.float16)
-    scores[:CODES, : tables.costs.shape[1]] = of_cost.take(tables.costs)
-    best = np.full(32, _FAR_BELOW, dtype=np.int16)
-    best[:CODES] = tables.bias - tables.costs.min(axis=1).astype(np.int16)
-    return np.concatenate([_striped(scores.view(np.uint16), row), best.view(np.uint32)])
+    size = TABLE_ROWS * (row.row_bytes // 2)
+    table = np.zeros(size + 32, dtype=np.uint16)
+    rows, best = table[:size].reshape(TABLE_ROWS, -1), table[size:].view(np.int16)
+    best.fill(_FAR_BELOW)
+    _fill_bytes(tables.costs, tables.bias, _half_floats(), row.lanes, row.registers, rows, best)
+    return table.view(np.uint32)
+
+
+@cache
+def _half_floats() -> UInt16Array:
+    """Return the halves from -255 to 255, and `_FAR_BELOW`."""
+    numbers = np.append(np.arange(-255, 256), _FAR_BELOW)
+    return numbers.astype(np.float16).view(np.uint16)
+
+
+@jit
+def _fill_bytes(
+    costs: ByteArray,
+    bias: int,
+    halves: UInt16Array,
+    lanes: int,
+    registers: int,
+    rows: UInt16Array,
+    best: Int16Array,
+) -> None:
+    """Fill `byte_table`."""
+    codes, nodes = costs.shape
+    for line in range(len(rows)):
+        is_code = line < codes
+        least = 255
+        for node in range(2 * lanes * registers):
+            half = halves[-1]
+            if is_code and node < nodes:
+                cost = as_int64(costs[line, node])
+                least = min(least, cost)
+                half = halves[bias - cost + 255]
+            rows[line, _place(node, lanes, registers)] = half
+        if is_code:
+            best[line] = bias - least
 
 
 def quad_table(tables: ByteTables, row: RowShape) -> UInt32Array:
@@ -229,19 +270,42 @@ def quad_table(tables: ByteTables, row: RowShape) -> UInt32Array:
 
 def word_table(tables: WordTables, row: RowShape) -> UInt32Array:
     """Return a profile's table for Viterbi: rows of integers, then transitions by register."""
-    nodes = tables.emissions.shape[1]
-    emissions = np.full((TABLE_ROWS, row.nodes), NEVER, dtype=np.int16)
-    emissions[:CODES, :nodes] = np.maximum(tables.emissions, NEVER)
-    steps = np.full((8, row.nodes), NEVER, dtype=np.int16)
-    steps[:, :nodes] = np.maximum(tables.transitions, NEVER)
-    # By register: a quad of each lane for steps into matches, then one for the others.
-    halves = steps.reshape(2, 4, 2, row.lanes, row.registers).transpose(4, 0, 3, 1, 2)
-    quads = np.ascontiguousarray(halves).reshape(-1).view(np.uint32)
-    return np.concatenate([_striped(emissions.view(np.uint16), row), quads])
+    size = TABLE_ROWS * (row.row_bytes // 2)
+    table = np.zeros(size + STEP_ROWS * row.nodes, dtype=np.int16)
+    rows, steps = table[:size].reshape(TABLE_ROWS, -1), table[size:]
+    own = tables.emissions, tables.transitions
+    _fill_words(*own, row.lanes, row.registers, rows, steps)
+    return table.view(np.uint32)
+
+
+@jit
+def _fill_words(
+    emissions: Int16Array,
+    transitions: Int16Array,
+    lanes: int,
+    registers: int,
+    rows: Int16Array,
+    steps: Int16Array,
+) -> None:
+    """Fill `word_table`."""
+    codes, nodes = emissions.shape
+    for line in range(len(rows)):
+        for node in range(2 * lanes * registers):
+            word = NEVER
+            if line < codes and node < nodes:
+                word = max(as_int64(emissions[line, node]), NEVER)
+            rows[line, _place(node, lanes, registers)] = word
+    for row in range(len(transitions)):
+        for node in range(2 * lanes * registers):
+            # By register: a quad of each lane for steps into matches, then one for the others.
+            half, lane = node // (lanes * registers), node // registers % lanes
+            quad = (node % registers * 2 + row // 4) * lanes + lane
+            word = max(as_int64(transitions[row, node]), NEVER) if node < nodes else NEVER
+            steps[(quad * 4 + row % 4) * 2 + half] = word
 
 
 def _striped(rows: UInt16Array, row: RowShape) -> UInt32Array:
-    """Return rows in which four registers of a lane are adjacent, and then the remaining ones."""
+    """Return rows of a table, of whose nodes each has a word of 16 bits."""
     table = np.zeros((len(rows), row.row_bytes // 2), dtype=np.uint16)
     _stripe(rows, row.lanes, row.registers, table)
     return table.reshape(-1).view(np.uint32)
@@ -249,16 +313,19 @@ def _striped(rows: UInt16Array, row: RowShape) -> UInt32Array:
 
 @jit
 def _stripe(rows: UInt16Array, lanes: int, registers: int, table: UInt16Array) -> None:
-    """Fill words with a node of each of two half-lanes."""
-    quads, rest = registers // 4, registers % 4
+    """Fill `_striped`."""
     for line in range(len(rows)):
-        for half in range(2):
-            for lane in range(lanes):
-                for register in range(registers):
-                    width = 4 if register < 4 * quads or rest == 3 else rest
-                    place = register // 4 * 4 * lanes + lane * width + register % 4
-                    node = (half * lanes + lane) * registers + register
-                    table[line, 2 * place + half] = rows[line, node]
+        for node in range(2 * lanes * registers):
+            table[line, _place(node, lanes, registers)] = rows[line, node]
+
+
+@inline
+def _place(node: int, lanes: int, registers: int) -> int:
+    """Return where a node lies in a row of words of half-lanes, as `RowShape` describes it."""
+    half, lane, register = node // (lanes * registers), node // registers % lanes, node % registers
+    rest = registers % 4
+    width = 4 if register < registers - rest or rest == 3 else rest
+    return 2 * (register // 4 * 4 * lanes + lane * width + register % 4) + half
 
 
 def words_fit(tables: WordTables) -> bool:

@@ -222,6 +222,11 @@ class HitList:
         if self.hits is not None:
             yield from self.hits.reported
 
+    @property
+    def reported_count(self) -> int:
+        """The number of hits that are reported."""
+        return 0 if self.hits is None else len(self.hits.reported)
+
     def alignment(self, program: str, wraps: bool, warn: Callable[[str], None]) -> bytes:
         """Return the domains that are included as an alignment in Stockholm; nothing if none are.
 
@@ -267,16 +272,21 @@ def _has_gap(alignment: Any) -> bool:
 class HitCounts:
     """Counts of a search for reports: queries (of a scan, sequences), and reported hits.
 
-    `exponents` counts hits by the power of ten of their E-value, without its minus.
+    `exponents` counts hits by the power of ten of their E-value, without its minus. Only reported
+    hits are counted unless `in_full` is true.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, in_full: bool) -> None:
+        self._in_full = in_full
         self.queries = self.queries_with_hit = 0
         self.hits = self.included_hits = self.domains = 0
         self.exponents: Counter[int] = Counter()
 
     def add(self, found: HitList) -> None:
         """Count the hits of a query."""
+        if not self._in_full:
+            self.hits += found.reported_count
+            return
         before = self.hits
         for hit in found.reported():
             self.hits += 1

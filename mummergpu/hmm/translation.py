@@ -23,11 +23,11 @@ from mummergpu.input.blocks.proteins import BLOCK_RESIDUES, LongOnes, Translatab
 from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import FileRecords
-from mummergpu.input.records.record_arrays import NOTHING, Limits, RecordOptions, Records
+from mummergpu.input.records.record_arrays import NOTHING, Limits, RecordOptions, Records, Words
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.jit import as_index, inline, jit, writable
 from mummergpu.runtime.ordered_map import ordered_results
-from mummergpu.runtime.pyhmmer_library import pyhmmer_module
+from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module
 from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import COMPLEMENT_OF_CODE, LETTERS, CodeArray
 
@@ -383,6 +383,13 @@ class OrfRecords(NamedTuple):
     def accession(self, _number: int) -> str:
         """Return that an ORF has no accession."""
         return ""
+
+    def words(self, numbers: Int64Array) -> Words:
+        """Return the names and descriptions of some ORFs."""
+        every = numbers.tolist()
+        return Words.of_texts(
+            [(bytes_of(self.name(one)), b"", bytes_of(self.description(one))) for one in every]
+        )
 
     def _length(self, number: int) -> int:
         return int(self.orfs.offsets[number + 1] - self.orfs.offsets[number])

@@ -41,7 +41,7 @@ def open_cuda_backend(
     if driver.cuda_version is None and options.backend == "auto":
         raise BackendError("cuda", driver.problem or "no driver")
     with ExitStack() as failure:
-        device, cache = _open_device(options, failure, notice)
+        device, cache = open_device(options, failure, notice)
         backend: Backend[Any]
         if isinstance(kind, KmerOptions):
             from mummergpu.matching.kmer.cuda import KmerCudaBackend
@@ -68,18 +68,9 @@ def open_device(
 ) -> tuple[Device, KernelCache]:
     """Open the device that the options name, for programs besides the search.
 
-    The stack closes the device, which is current in the calling thread until then. The cache
-    compiles programs for it. If something is missing, a `BackendError` says what, and how to
-    install it.
+    The stack closes the device. The cache compiles programs for it. If something is missing, a
+    `BackendError` says what, and how to install it.
     """
-    device, cache = _open_device(options, stack, notice)
-    stack.enter_context(device.current())
-    return device, cache
-
-
-def _open_device(
-    options: DeviceOptions, stack: ExitStack, notice: Notice
-) -> tuple[Device, KernelCache]:
     facts = cuda_facts(False, options.library)
     missing = obstacles(facts, options.library)
     library = library_to_use(facts, options.library)

@@ -58,6 +58,16 @@ class RunContext:
         """Runs the tasks of the run; the job that opens the context shuts it down."""
         return ThreadPoolExecutor(self.threads + self.waiting_threads, "mummergpu")
 
+    @cached_property
+    def urgent_executor(self) -> ThreadPoolExecutor:
+        """Runs what others wait for, however long the queue of `executor` is."""
+        return ThreadPoolExecutor(self.threads, "urgent")
+
+    def shut_down(self) -> None:
+        """End the threads; what they have not begun is not done."""
+        self.executor.shutdown(cancel_futures=True)
+        self.urgent_executor.shutdown(cancel_futures=True)
+
     @property
     def window(self) -> int:
         """The number of blocks in work at once."""

@@ -149,6 +149,7 @@ def _open_device(
     from mummergpu.matching.open_cuda import open_device
 
     device, cache = open_device(options, stack, context.notice)
+    stack.enter_context(device.current())
     memory = usable_memory(device.memory()[0], options.memory)
     found = DeviceChains(device, cache, memory, context.stats, double)
     stack.callback(found.close)

@@ -101,6 +101,7 @@ def _on_own_device(
     from mummergpu.matching.open_cuda import open_device
 
     device, cache = open_device(options, stack, context.notice)
+    stack.enter_context(device.current())
     stats = context.stats
     from mummergpu.cuda.kernel_cache import Programs
     from mummergpu.matching.backends.memory_plan import usable_memory

@@ -33,7 +33,7 @@ from mummergpu.runtime.words import say_nothing
 
 if TYPE_CHECKING:
     from mummergpu.cuda.device import Device
-    from mummergpu.cuda.kernel_cache import KernelCache
+    from mummergpu.cuda.kernel_cache import Programs
     from mummergpu.hmm.device_filters import DeviceFilters
 
 Block = TypeVar("Block")
@@ -57,7 +57,7 @@ class ProfileDevice:
         self._residues = residues
         self._context = context
         self._stack = stack
-        self._opened: tuple[Device, KernelCache] | None = None
+        self._opened: tuple[Device, Programs] | None = None
         self._is_refused = options.backend == "cpu"
 
     def filters(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters | None:
@@ -105,21 +105,24 @@ class ProfileDevice:
         if self._options.backend == "cuda":
             self._open()
 
-    def _open(self) -> tuple[Device, KernelCache]:
+    def _open(self) -> tuple[Device, Programs]:
         if self._opened is None:
+            from mummergpu.cuda.kernel_cache import Programs
             from mummergpu.matching.open_cuda import open_device
 
-            self._opened = open_device(self._options, self._stack, self._context.notice)
+            device, cache = open_device(self._options, self._stack, self._context.notice)
+            self._opened = device, Programs(device, cache)
         return self._opened
 
     def _on_device(self, filters: Sequence[ProfileFilter], stack: ExitStack) -> DeviceFilters:
         from mummergpu.hmm.device_filters import DeviceFilters
         from mummergpu.matching.backends.memory_plan import usable_memory
 
-        context, (device, cache) = self._context, self._open()
+        context, (device, programs) = self._context, self._open()
+        stack.enter_context(device.current())
         memory = usable_memory(device.memory()[0], self._options.memory)
         found = DeviceFilters(
-            *(device, cache, filters, memory, context.stats, context.executor),
+            *(device, programs, filters, memory, context.stats, context.urgent_executor),
             self._options.filter_policy,
         )
         stack.callback(found.close)
@@ -149,8 +152,12 @@ def with_survivors(
             yield from results
 
 
-PROFILES_AT_ONCE: Final = 2000
-"""The profiles of a pass over the proteins of a file: memory holds the hits of all of them."""
+PROFILES_AT_ONCE: Final = 1000
+"""The profiles of a pass over the proteins of a file: memory holds those of two passes."""
+
+_DEVICE_RESIDUES: Final = 1 << 32
+"""The residues that a device compares in a pass over proteins in memory: the number of profiles,
+times that of residues. Threads finish the hits of one pass while the device filters the next."""
 
 FEW_PROFILES: Final = 48
 """The profiles of a pass over proteins in memory, or more if there are many threads."""
@@ -247,19 +254,22 @@ class ProfileJob(ABC):
         self._counter = HitCounter(alphabet, options.finishing, options.Z, options.scans, tables)
 
     def next_group(
-        self, profiles: Iterator[Profile], can_repeat: bool, is_kept: bool
+        self, profiles: Iterator[Profile], can_repeat: bool, is_kept: bool, residues: int
     ) -> tuple[list[Profile], bool]:
         """Return the profiles of the next pass, and whether more may follow.
 
         All profiles are in one pass if they, or the proteins, can be read only once. They are few
-        if the proteins stay in memory, because passes are free then; but a device needs many.
+        if the proteins stay in memory, because passes are free then; but a device needs more, the
+        more the fewer `residues` there are.
         """
-        most = few = self._few_profiles
-        group = list(islice(profiles, few))
+        most = self._few_profiles
+        group = list(islice(profiles, min(most, FEW_PROFILES)))
         if not can_repeat:
             most = sys.maxsize
-        elif len(group) == few and (not is_kept or self._device.is_there):
+        elif len(group) == FEW_PROFILES and not is_kept:
             most = PROFILES_AT_ONCE
+        elif len(group) == FEW_PROFILES and self._device.is_there:
+            most = min(max(_DEVICE_RESIDUES // max(residues, 1), FEW_PROFILES), PROFILES_AT_ONCE)
         group += islice(profiles, most - len(group))
         return group, len(group) == most
 
@@ -354,7 +364,7 @@ class ProfileJob(ABC):
         """Return a function that filters a block with each profile, including Forward's filter."""
         context, counts = self._context, self._options.counts_stages
         # Made while the device filters the first block.
-        making = context.executor.submit(ForwardFilter, filters)
+        making = context.urgent_executor.submit(ForwardFilter, filters)
 
         def settled(found: Sequence[Reached], proteins: NumberedProteins) -> list[Reached]:
             each = zip(filters, found, strict=True)
@@ -375,7 +385,7 @@ class ProfileJob(ABC):
                 own = proteins.block, profiles[some], sequences[some]
                 keeps[:, some] = forward.passing(*own, context.stats)
 
-            list(context.executor.map(work, range(0, sequences.size, SUMMED_AT_ONCE)))
+            list(context.urgent_executor.map(work, range(0, sequences.size, SUMMED_AT_ONCE)))
             parts = zip(reached, np.split(keeps, ends[:-1], axis=1), strict=True)
             return settled([one.after_forward(*own) for one, own in parts], proteins)
 

@@ -74,7 +74,7 @@ class ProfileScan(ProfileJob):
         is_alone = True
         with self.profiles_ahead() as profiles:
             while True:
-                group, may_go_on = self.next_group(profiles, can_repeat, is_last)
+                group, may_go_on = self.next_group(profiles, can_repeat, is_last, 0)
                 if not group:
                     return
                 if is_first:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -44,14 +45,11 @@ from mummergpu.pipeline.profile_job import (
 from mummergpu.pipeline.profile_options import ProfileSearchOptions
 from mummergpu.pipeline.profile_scan import ProfileScan
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.ordered_map import ordered_results
+from mummergpu.runtime.ordered_map import Prefetcher, ordered_results
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase
 from mummergpu.runtime.pyhmmer_library import bytes_of
 from mummergpu.runtime.words import pluralize, shorter
-
-if TYPE_CHECKING:
-    from mummergpu.hmm.device_filters import DeviceFilters
 
 _TASKS_OF_THREAD: Final = 32
 """The tasks ahead per thread within one block: some take a hundred times as long as most, and the
@@ -88,7 +86,7 @@ def run(
         device = ProfileDevice(options.device, residues, context, stack)
         make = make_job or (ProfileScan if options.scans else ProfileSearch)
         job = make(options, context, reading, device)
-        counts = HitCounts()
+        counts = HitCounts(context.stats.is_reported)
         with closing(job.hits()) as found:
             for hits in found:
                 if hits.impossible:
@@ -101,7 +99,7 @@ def run(
             sink.finish()
         context.stats.add(hits=counts.hits)
         context.stats.profiles = counts
-        context.executor.shutdown()
+        context.shut_down()
 
 
 def _left_out(hits: HitList) -> str:
@@ -133,23 +131,68 @@ def _open_sink(
     return TableSink(kind, emit, options.program, options.command)
 
 
+class ProfilePass:
+    """Profiles that are compared with all proteins, and what was found.
+
+    `before` counts the profiles of earlier passes. There are no `filters` if other processes make
+    them.
+    """
+
+    def __init__(
+        self, profiles: Sequence[Profile], before: int, filters: Sequence[ProfileFilter] = ()
+    ) -> None:
+        self.profiles = profiles
+        self.before = before
+        self.filters = filters
+        self.targets = self.residues = 0
+        self._hits: list[list[HitRecords]] = [[] for _ in profiles]
+        # How many proteins passed each filter.
+        self._passed = np.zeros((len(profiles), FILTERS), dtype=np.int64)
+
+    def add(self, number: int, hits: HitRecords | None, passed: Int64Array) -> None:
+        """Add the hits of a profile in a part of the proteins, or None."""
+        self._passed[number] += passed
+        if hits is not None and hits.tells_something:
+            self._hits[number].append(hits)
+
+    def taken(self, number: int) -> tuple[list[HitRecords], Statistics]:
+        """Return the hits of a profile, which leave this, and how many proteins passed."""
+        own, self._hits[number] = self._hits[number], []
+        return own, Statistics(self.targets, self.residues, tuple(self._passed[number].tolist()))
+
+
+class _Block(NamedTuple):
+    """Proteins of a pass, with those that pass the filters of each profile on a device.
+
+    There are no proteins at the end of a pass.
+    """
+
+    of: ProfilePass
+    proteins: NumberedProteins | None = None
+    passed: list[Reached] | None = None
+
+
 class _Task:
     """A profile and proteins, with those that passed the filters, if they are known.
 
     `is_summed` means that they have passed the Forward filter, too; `passed` counts those that
-    passed each filter, for a report.
+    passed each filter, for a report. `place` is that of the profile within the pass.
     """
 
     def __init__(
         self,
+        of: ProfilePass,
         proteins: NumberedProteins,
         number: int,
+        place: int,
         survivors: Reached | None = None,
         is_summed: bool = False,
         passed: Int64Array | None = None,
     ) -> None:
+        self.of = of
         self.proteins = proteins
         self.number = number
+        self.place = place
         self.survivors = survivors
         self.is_summed = is_summed
         self.passed = np.zeros(FILTERS, dtype=np.int64) if passed is None else passed
@@ -163,42 +206,22 @@ class _Task:
         """Yield tasks with up to `at_once` survivors each; the first has the counts."""
         survivors, size = self.survivors, self.at_once
         assert survivors is not None
+        same = self.of, self.proteins, self.number, self.place
         for begin in range(0, survivors.sequences.size, size):
             own, passed = survivors.part(begin, begin + size), self.passed if begin == 0 else None
-            yield _Task(self.proteins, self.number, own, self.is_summed, passed)
+            yield _Task(*same, own, self.is_summed, passed)
 
 
 class _Found(NamedTuple):
-    """The hits of a profile in a part of the proteins; None if no protein was compared."""
+    """What a task found; no hits if no protein was compared."""
 
-    proteins: NumberedProteins
-    number: int
+    task: _Task
     hits: HitRecords | None
-    passed: Int64Array  # How many proteins passed each filter
 
 
-class HitParts(NamedTuple):
-    """The hits of some profiles, each in parts of the proteins, and the size of all proteins."""
-
-    hits: list[list[HitRecords]]
-    passed: Int64Array  # (profiles, FILTERS): how many proteins passed each filter
-    targets: int = 0
-    residues: int = 0
-
-    @classmethod
-    def of_profiles(cls, count: int) -> HitParts:
-        """Return parts without hits for `count` profiles."""
-        return cls([[] for _ in range(count)], np.zeros((count, FILTERS), dtype=np.int64))
-
-    def add(self, number: int, hits: HitRecords | None, passed: Int64Array) -> None:
-        """Add the hits of a profile in a part, or None."""
-        self.passed[number] += passed
-        if hits is not None and hits.tells_something:
-            self.hits[number].append(hits)
-
-    def statistics(self, number: int) -> Statistics:
-        """Return how many proteins passed the filters of a profile."""
-        return Statistics(self.targets, self.residues, tuple(self.passed[number].tolist()))
+def _parts_of(item: _Task | ProfilePass) -> Iterator[_Task | ProfilePass]:
+    assert isinstance(item, _Task)
+    return item.parts()
 
 
 class ProfileSearch(ProfileJob):
@@ -206,102 +229,136 @@ class ProfileSearch(ProfileJob):
 
     def hits(self) -> Generator[HitList]:
         """Yield the hits of each profile."""
-        before = 0
         with self.profiles_ahead() as profiles:
             self._device.open_if_asked()
-            while group := self._next_group(profiles):
-                self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
-                yield from self._hits_of(group, before)
-                before += len(group)
-                # Free these profiles before the next ones are read.
-                del group
+            with closing(self.passes(profiles)) as passes:
+                for one in passes:
+                    yield from self._joined(one)
+                    # Free these profiles before the next ones are taken.
+                    del one
 
-    def _next_group(self, profiles: Iterator[Profile]) -> list[Profile]:
+    def next_pass(self, profiles: Iterator[Profile]) -> list[Profile]:
         """Return the profiles of the next pass."""
         source = self._options.sequences
-        may_be_kept = not self._begun and fit_in_memory(source.bytes_total or 0)
-        is_kept = self._kept is not None or may_be_kept
-        group, may_go_on = self.next_group(profiles, source.can_repeat, is_kept)
-        # If there are several passes, their number is unknown.
-        self._has_share = not self._begun and not may_go_on
-        self._begun = True
+        residues = source.bytes_total or 0
+        is_kept = self._kept is not None or (not self._begun and fit_in_memory(residues))
+        group, may_go_on = self.next_group(profiles, source.can_repeat, is_kept, residues)
+        if group:
+            # If there are several passes, their number is unknown.
+            self._has_share = not self._begun and not may_go_on
+            self._begun = True
+            self._context.stats.add(profiles=len(group), nodes=sum(one.nodes for one in group))
         return group
 
-    def _hits_of(self, profiles: Sequence[Profile], before: int) -> Iterator[HitList]:
-        parts = self._parts_of(profiles, before)
+    def _joined(self, found: ProfilePass) -> Iterator[HitList]:
+        """Yield the hits of each profile of a pass that has ended."""
         counter, context = self._counter, self._context
 
         def join(number: int) -> HitList:
-            own = parts.hits[number]
-            parts.hits[number] = []
-            profile = profiles[number]
-            return counter.join(profile.hmm, own, parts.statistics(number), profile.path)
+            profile = found.profiles[number]
+            return counter.join(profile.hmm, *found.taken(number), profile.path)
 
-        yield from ordered_results(context.executor, context.window, range(len(profiles)), join)
+        numbers = range(len(found.profiles))
+        yield from ordered_results(context.urgent_executor, context.window, numbers, join)
 
-    def _parts_of(self, profiles: Sequence[Profile], before: int) -> HitParts:
-        """Compare profiles with all proteins; `before` counts the profiles of earlier passes."""
-        filters = self.prepare(profiles)
-        with ExitStack() as stack:
-            return self._parts_of_filters(filters, self._device.filters(filters, stack), before)
+    def passes(self, profiles: Iterator[Profile]) -> Generator[ProfilePass]:
+        """Compare profiles with all proteins; yield each pass when it has ended.
 
-    def _parts_of_filters(
-        self, filters: Sequence[ProfileFilter], on_device: DeviceFilters | None, before: int
-    ) -> HitParts:
-        found = HitParts.of_profiles(len(filters))
-        targets = residues = 0
-        counts_stages = self._options.counts_stages
-        # Threads would wait for a long profile that comes last.
-        longest_first = sorted(range(len(filters)), key=lambda one: -filters[one].profile.nodes)
-        places = {number: place for place, number in enumerate(longest_first, 1)}
-
-        def tasks() -> Generator[_Task]:
-            nonlocal targets, residues
-            with closing(self.filtered(before == 0, filters, on_device)) as blocks:
-                for proteins, passed in blocks:
-                    targets += proteins.records.count
-                    residues += proteins.records.codes.size
-                    for number in longest_first:
-                        if passed is None:
-                            yield _Task(proteins, number)
-                        else:
-                            survivors = passed[number].those_passing(FILTERS)
-                            counts = passed[number].counts() if counts_stages else None
-                            if survivors.sequences.size or counts_stages:
-                                yield _Task(proteins, number, survivors, True, counts)
-
-        # Even after an error, the device must end its work before its memory is freed.
-        ahead = tasks()
-        with closing(ahead), closing(self._found(filters, ahead)) as results:
-            for proteins, number, hits, passed in results:
-                done = before + places[number], before + len(filters), proteins.end
-                self.tell(Phase.PROFILES, done, proteins, places[number] / len(filters))
-                found.add(number, hits, passed)
-        return found._replace(targets=targets, residues=residues)
-
-    def _found(self, filters: Sequence[ProfileFilter], tasks: Iterator[_Task]) -> Generator[_Found]:
-        """Yield what tasks find, in their order."""
-
-        def work(task: _Task) -> _Found | None:
-            return self._search(filters[task.number], task)
-
+        Threads compare the profiles of the next pass before this one is joined.
+        """
+        first = self.next_pass(profiles)
         context = self._context
         # At most the tasks of a block: memory holds the blocks of all tasks in work.
-        window = max(context.window, min(len(filters), _TASKS_OF_THREAD * context.threads))
-        yield from ordered_results(context.executor, window, tasks, work, _Task.parts)
+        window = max(context.window, min(len(first), _TASKS_OF_THREAD * context.threads))
+        blocks = self._filtered_blocks([first], profiles)
+        del first
+        with Prefetcher(blocks, 1) as ahead:
+            tasks = chain.from_iterable(map(self._tasks_of, ahead))
+            with closing(self._found(tasks, window)) as results:
+                for one in results:
+                    if isinstance(one, ProfilePass):
+                        yield one
+                        continue
+                    task, of = one.task, one.task.of
+                    count = len(of.filters)
+                    done = of.before + task.place, of.before + count, task.proteins.end
+                    self.tell(Phase.PROFILES, done, task.proteins, task.place / count)
+                    of.add(task.number, one.hits, task.passed)
+
+    def _filtered_blocks(
+        self, groups: list[list[Profile]], profiles: Iterator[Profile]
+    ) -> Generator[_Block]:
+        """Yield the blocks of all passes, and the end of each pass.
+
+        The profiles of the first pass leave `groups`.
+        """
+        before = 0
+        group = groups.pop()
+        while group:
+            one = ProfilePass(group, before, self.prepare(group))
+            before += len(group)
+            with ExitStack() as stack:
+                on_device = self._device.filters(one.filters, stack)
+                # Even after an error, the device must end its work before its memory is freed.
+                blocks = closing(self.filtered(one.before == 0, one.filters, on_device))
+                for proteins, passed in stack.enter_context(blocks):
+                    one.targets += proteins.records.count
+                    one.residues += proteins.records.codes.size
+                    yield _Block(one, proteins, passed)
+            yield _Block(one)
+            # Free these profiles before the next ones are read.
+            del one, group
+            group = self.next_pass(profiles)
+
+    def _tasks_of(self, block: _Block) -> Iterator[_Task | ProfilePass]:
+        """Yield the tasks of a block, or the pass that ends."""
+        one, proteins, passed = block
+        if proteins is None:
+            yield one
+            return
+        counts_stages = self._options.counts_stages
+        # Threads would wait for a long profile that comes last.
+        longest_first = sorted(range(len(one.profiles)), key=lambda n: -one.profiles[n].nodes)
+        for place, number in enumerate(longest_first, 1):
+            if passed is None:
+                yield _Task(one, proteins, number, place)
+                continue
+            survivors = passed[number].those_passing(FILTERS)
+            counts = passed[number].counts() if counts_stages else None
+            if survivors.sequences.size or counts_stages:
+                yield _Task(one, proteins, number, place, survivors, True, counts)
+
+    def _found(
+        self, tasks: Iterator[_Task | ProfilePass], window: int
+    ) -> Generator[_Found | ProfilePass]:
+        """Return what tasks find, and the passes that end, in their order."""
+
+        def work(one: _Task | ProfilePass) -> _Found | ProfilePass | None:
+            if isinstance(one, ProfilePass):
+                return one
+            return self._search(one)
+
+        found: Generator[_Found | ProfilePass]
+        found = ordered_results(self._context.executor, window, tasks, work, _parts_of)
+        return found
 
     def found_among(
         self, filters: Sequence[ProfileFilter], proteins: NumberedProteins, numbers: range
     ) -> Iterator[tuple[int, HitRecords | None, Int64Array]]:
-        """Yield the hits of some profiles in a block, as `HitParts.add` takes them."""
-        own = (_Task(proteins, one) for one in numbers)
-        with closing(self._found(filters, own)) as results:
-            for _, number, hits, passed in results:
-                if hits is not None or passed.any():
-                    yield number, hits, passed
+        """Yield the hits of some profiles in a block, as `ProfilePass.add` takes them."""
+        one = ProfilePass([own.profile for own in filters], 0, filters)
+        tasks = (_Task(one, proteins, number, number) for number in numbers)
+        window = max(self._context.window, len(numbers))
+        with closing(self._found(tasks, window)) as results:
+            for found in results:
+                assert isinstance(found, _Found)
+                passed = found.task.passed
+                if found.hits is not None or passed.any():
+                    yield found.task.number, found.hits, passed
 
-    def _search(self, profile_filter: ProfileFilter, task: _Task) -> _Found | None:
+    def _search(self, task: _Task) -> _Found | None:
         """Compare a profile with proteins; return None to split the task if too many pass."""
+        profile_filter = task.of.filters[task.number]
         stats = self._context.stats
         records, before = task.proteins.records, task.proteins.before
         if task.survivors is None:
@@ -318,7 +375,7 @@ class ProfileSearch(ProfileJob):
         if survivors.size > task.at_once:
             return None
         if survivors.size == 0:
-            return _Found(task.proteins, task.number, None, task.passed)
+            return _Found(task, None)
         residues = int((records.offsets[survivors + 1] - records.offsets[survivors]).sum())
         stats.add_cells("profile_finishing", residues * profile_filter.profile.nodes)
         with stats.stage("profile_finishing"):
@@ -337,4 +394,4 @@ class ProfileSearch(ProfileJob):
             hits = self._counter.part(hits, until, place_of)
             names_left_out = tuple(printable(bytes_of(records.name(n))) for n in impossible)
             hits = hits._replace(impossible=names_left_out)
-        return _Found(task.proteins, task.number, hits, task.passed)
+        return _Found(task, hits)

@@ -188,8 +188,11 @@ class Prefetcher(Generic[Item]):
         try:
             for item in self._items:
                 if self._stopped:
-                    return
+                    break
                 self._waiting.put((item, None))
+            if isinstance(self._items, Generator):
+                # Here, since it may hold what only this thread can give back.
+                self._items.close()
             self._waiting.put((_END, None))
         except BaseException as error:
             self._waiting.put((_END, error))

@@ -166,10 +166,11 @@ class Stats:
     `stages` has one of each name in `STAGES`; `settings` are the configuration of the run:
     versions, backend, policy, sizes. `match_counts` are None if the run does not count matches,
     `mapping` if it maps no reads (`mapping.summary`), and `profiles` if it searches none
-    (`hmm.hit_lists.HitCounts`).
+    (`hmm.hit_lists.HitCounts`). `is_reported` tells whether more than a `summary` is made of them.
     """
 
     def __init__(self) -> None:
+        self.is_reported = True
         self._lock = threading.Lock()
         self.stages = {name: Stage() for name in STAGES}
         self.counts: dict[str, int] = {}

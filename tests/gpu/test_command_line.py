@@ -19,6 +19,7 @@ from helpers.read_pairs import write_pairs, write_repeats
 
 import mummergpu
 from mummergpu.cuda.bindings_device import BindingsDevice
+from mummergpu.cuda.kernel_cache import Programs
 from mummergpu.hmm.device_filters import DeviceFilters
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.options import FilterThresholds
@@ -240,7 +241,7 @@ def current_device(cuda_device):
 def opened(device, cache, some, thresholds):
     filters = [ProfileFilter(one, thresholds) for one in some]
     with ThreadPoolExecutor(4) as executor:
-        return DeviceFilters(device, cache, filters, 4 << 30, Stats(), executor)
+        return DeviceFilters(device, Programs(device, cache), filters, 4 << 30, Stats(), executor)
 
 
 @pytest.mark.parametrize(

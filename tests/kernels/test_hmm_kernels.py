@@ -15,6 +15,7 @@ from helpers.profile_scores import check_numbers, tried
 from helpers.profiles import block_of, built, profiles, sequences_like
 from helpers.studies import Steps
 
+from mummergpu.cuda.kernel_cache import Programs
 from mummergpu.errors import BackendError, OptionError
 from mummergpu.hmm import device_filters, device_work, filter_variants
 from mummergpu.hmm.byte_filters import minimal_cells
@@ -46,11 +47,11 @@ def make_filters(cxx, library_folder, executor):
     every = []
 
     def make(some, thresholds=None, memory=1 << 28, shared_bytes=227 << 10):
-        device, compiler = HostDevice(), HostCompiler(library_folder)
+        device = HostDevice()
         device.shared_bytes = shared_bytes
-        cache = compiler
+        programs = Programs(device, HostCompiler(library_folder))
         filters = [ProfileFilter(one, thresholds or FilterThresholds()) for one in some]
-        made = DeviceFilters(device, cache, filters, memory, Stats(), executor)
+        made = DeviceFilters(device, programs, filters, memory, Stats(), executor)
         every.append((made, device))
         return made
 
@@ -272,7 +273,8 @@ def test_searches_find_the_same_with_threads(asked, memory, device, cache_of_ker
     expected = [one.survivors(block, Stats()).tolist() for one in filters]
     assert sum(map(len, expected)) > 10
     with ThreadPoolExecutor(2) as executor:
-        found = DeviceFilters(device, cache_of_kernels, filters, memory, Stats(), executor, asked)
+        programs = Programs(device, cache_of_kernels)
+        found = DeviceFilters(device, programs, filters, memory, Stats(), executor, asked)
         assert [one.tolist() for one in found.survivors(block)] == expected
         found.close()
     # With little memory there is none for what tiles hand on.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mummergpu.hmm.domains.definition import DomainFinder
-from mummergpu.hmm.domains.hits import HitWriter, Limits, Target
+from mummergpu.hmm.domains.hits import HitWriter, Limits
 from mummergpu.hmm.domains.odds import Odds
 from mummergpu.hmm.domains.profile_domains import ProfileDomains
 from mummergpu.hmm.filters import ProfileFilter
@@ -21,6 +20,7 @@ from mummergpu.hmm.profiles import Profile
 from mummergpu.hmm.proteins import ProteinBlock
 from mummergpu.hmm.stage_counts import Reached
 from mummergpu.input.blocks.proteins import NamedProteins
+from mummergpu.input.records.record_arrays import Words
 from mummergpu.runtime.pyhmmer_library import bytes_of
 
 
@@ -76,18 +76,17 @@ class DomainFinisher:
             return HitRecords.of_hits(top_hits, False), impossible
         cutoffs = self._cutoffs(profile)
         writer = self._writer(profile, cutoffs)
-        words = proteins.name, proteins.accession, proteins.description
         places = (np.searchsorted(survivors, found.numbers) + 1).tolist()
         pairs = zip(found.scores, places, strict=True)
         kept = [
             writer.is_kept(score, place if self._Z is None else self._Z) for score, place in pairs
         ]
         found = found.those(np.flatnonzero(kept))
-        numbers = found.numbers.tolist()
-        targets = (Target(*(bytes_of(word(number)) for word in words)) for number in numbers)
-        hits = writer.records(found, targets)._replace(cutoffs=cutoffs)
+        words = proteins.words(found.numbers)
+        hits = writer.records(found, words)._replace(cutoffs=cutoffs)
         if not others.any():
             return hits, []
+        numbers = found.numbers.tolist()
         records = {number: [record] for number, record in zip(numbers, hits.records(), strict=True)}
         left_out = []
         for number in survivors[others].tolist():
@@ -106,8 +105,10 @@ class DomainFinisher:
         found, others = self._domains_of(profile_filter).found(block, reached)
         writer = self._writer(profile, self._cutoffs(profile))
         pairs = {number: ScannedPair(writer) for number in reached.sequences[others].tolist()}
-        target = Target(*map(bytes_of, (profile.name, profile.accession, profile.description)))
-        records = writer.records(found, repeat(target)).records()
+        own = profile.name, profile.accession, profile.description
+        name, accession, description = map(bytes_of, own)
+        targets = Words.of_texts(found.own.size * [(name, accession, description)])
+        records = writer.records(found, targets).records()
         for number, record, score in zip(
             found.numbers.tolist(), records, found.scores, strict=True
         ):

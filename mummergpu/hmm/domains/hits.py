@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,6 +12,7 @@ from mummergpu.hmm.domains.parses import Envelopes, Parses
 from mummergpu.hmm.hit_lists import HitRecords
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile
+from mummergpu.input.records.record_arrays import ACCESSION, DESCRIPTION, NAME, Words
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 
@@ -29,14 +28,6 @@ _NOWHERE: Final = -1
 
 T_SCORE, INCLUDED_SCORE, DOMAIN_SCORE, INCLUDED_DOMAIN_SCORE = range(4)
 """The scores from which on HMMER marks targets and domains here: only a profile's own cutoffs."""
-
-
-class Target(NamedTuple):
-    """The words of a target of a search."""
-
-    name: bytes
-    accession: bytes
-    description: bytes
 
 
 class Limits(NamedTuple):
@@ -97,29 +88,16 @@ class HitWriter:
         above = max(score - self._statistics.forward_tau, 0.0)
         return math.exp(-self._statistics.forward_lambda * above) * targets <= self._options.E
 
-    def records(self, found: FoundDomains, targets: Iterable[Target]) -> HitRecords:
-        """Return the record of each sequence, in their order; `targets` are their words."""
-        words = [*islice(targets, found.own.size)]
-        texts = [b"\0".join([one.name, *filter(None, one[1:]), b""]) for one in words]
-        present = [
-            _HAS_ACCESSION * bool(one.accession) + _HAS_DESCRIPTION * bool(one.description)
-            for one in words
-        ]
-        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    def records(self, found: FoundDomains, words: Words) -> HitRecords:
+        """Return the record of each sequence, in their order; `words` are those of the targets."""
+        sizes = np.diff(words.places, axis=2)
+        size = int(sizes.sum()) + (3 + _HIT_BYTES) * found.own.size
         domains = int(found.parses.sequences[found.own, fields.DOMAINS].sum())
-        size = int(ends[-1]) + _HIT_BYTES * found.own.size
         record = np.empty(size + (_DOMAIN_BYTES + _ALIGNMENT_BYTES) * domains, dtype=np.uint8)
         offsets = np.zeros(found.own.size + 1, dtype=np.int64)
-        joined = bytearray(b"".join(texts))
-        _write_records(
-            found,
-            (np.frombuffer(joined, dtype=np.uint8), ends, np.array(present, dtype=np.uint8)),
-            self._profile,
-            self._limits.incT is not None,
-            record,
-            offsets,
-        )
-        return HitRecords(record, offsets, {})
+        by_score = self._limits.incT is not None
+        _write_records(found, words, self._profile, by_score, record, offsets)
+        return HitRecords(record[: offsets[-1]], offsets, {})
 
 
 @inline
@@ -157,23 +135,20 @@ def _marks(score: np.float32, reported: float, included: float) -> int:
 @jit
 def _write_records(
     found: FoundDomains,
-    texts: tuple[ByteArray, Int64Array, ByteArray],
+    words: Words,
     profile: MarkedProfile,
     by_score: bool,
     record: ByteArray,
     offsets: Int64Array,
 ) -> None:
     """Write the records of all sequences: their heads, their words, and their domains."""
-    content, ends, present = texts
     places = found.envelopes.places
     at, envelope = 0, 0
     for number in range(found.own.size):
-        own = found.own[number]
-        size = ends[number + 1] - ends[number]
-        at = _put_hit(found, own, size, int(present[number]), profile, by_score, record, at)
-        for byte in range(size):
-            record[at + byte] = content[ends[number] + byte]
-        at += size
+        own, begin = found.own[number], at
+        at = _put_hit(found, own, profile, by_score, record, at)
+        at = _put_words(words, number, record, at)
+        _put(record, begin, at - begin, 4)
         while envelope < len(places) and places[envelope, fields.SEQUENCE] <= own:
             if places[envelope, fields.SEQUENCE] == own and places[envelope, fields.IS_DOMAIN]:
                 at = _put_domain(found, envelope, profile, record, at)
@@ -182,11 +157,32 @@ def _write_records(
 
 
 @inline
+def _put_words(words: Words, number: int, record: ByteArray, at: int) -> int:
+    """Write which words there are, and these with a byte 0 after each."""
+    flags = at
+    record[flags] = 0
+    at += 1
+    for word in range(3):
+        begin, end = words.places[number, word]
+        if word != NAME and begin == end:
+            continue
+        if word == ACCESSION:
+            record[flags] |= _HAS_ACCESSION
+        elif word == DESCRIPTION:
+            record[flags] |= _HAS_DESCRIPTION
+        content = words.accessions if word == ACCESSION else words.headers
+        for byte in range(end - begin):
+            record[at + byte] = content[begin + byte]
+        at += end - begin
+        record[at] = 0
+        at += 1
+    return at
+
+
+@inline
 def _put_hit(
     found: FoundDomains,
     own: int,
-    text_size: int,
-    present: int,
     profile: MarkedProfile,
     by_score: bool,
     record: ByteArray,
@@ -195,8 +191,8 @@ def _put_hit(
     sequence, scores = found.parses.sequences[own], found.parses.scores[own]
     best = scores[fields.SCORE]
     chance = _tail(best, profile)
-    at = _put(record, at, _HIT_BYTES + text_size, 4)
-    at = _put(record, at, 0, 4)
+    # Its size up to the domains, which is not known yet, and a number that is not used.
+    at = _put(record, at, 0, 8)
     key = np.float64(best) if by_score else np.float64(-chance)
     at = _put_double(record, at, key)
     for column in (fields.SCORE, fields.PLAIN, fields.SUM):
@@ -218,8 +214,7 @@ def _put_hit(
     at = _put(record, at, 0, 8)
     at = _put(record, at, sequence[fields.BEST], 4)
     at = _put(record, at, _NOWHERE, 8)
-    at = _put(record, at, _NOWHERE, 8)
-    return _put(record, at, present, 1)
+    return _put(record, at, _NOWHERE, 8)
 
 
 @inline

@@ -15,7 +15,13 @@ from mummergpu.input.bytes.files import PLACE
 from mummergpu.input.bytes.formats import BLAST_RESIDUES, BLAST_WORD, BY_CONTENT
 from mummergpu.input.bytes.reading_threads import ReadingThreads
 from mummergpu.input.records.file_records import RecordFiles
-from mummergpu.input.records.record_arrays import Limits, RecordOptions, Records, in_order
+from mummergpu.input.records.record_arrays import (
+    Limits,
+    RecordOptions,
+    Records,
+    Words,
+    in_order,
+)
 from mummergpu.input.records.record_reader import line_of_record, printable
 from mummergpu.runtime.arrays import ByteArray, Int64Array
 from mummergpu.runtime.words import pluralize, say_nothing, shorter
@@ -49,6 +55,7 @@ class NamedProteins(Protocol):
     def name(self, number: int) -> str: ...  # noqa: D102
     def description(self, number: int) -> str: ...  # noqa: D102
     def accession(self, number: int) -> str: ...  # noqa: D102
+    def words(self, numbers: Int64Array) -> Words: ...  # noqa: D102
 
 
 class TranslatableFiles(RecordFiles):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from mummergpu.input.bytes.formats import BY_CONTENT
 from mummergpu.input.records.byte_runs import copy_bytes
 from mummergpu.runtime.arrays import ByteArray, Int64Array, UInt16Array
-from mummergpu.runtime.jit import jit, writable
+from mummergpu.runtime.jit import inline, jit, writable
 from mummergpu.runtime.words import say_nothing
 from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, empty_with_margins, fill_margins
 
@@ -25,7 +25,7 @@ UNLIMITED: Final = np.iinfo(np.int64).max
 
 _BLANKS: Final = b" \t"
 _FIRST_WORD: Final = re.compile(rb"[^ \t\n\v\f\r]*")
-_END_OF_DESCRIPTION: Final = b"\x01"
+BLANK, TAB, RETURN, END_OF_DESCRIPTION = b" \t\r\x01"
 
 
 class Spans(NamedTuple):
@@ -81,6 +81,29 @@ def join_tags(parts: Sequence[tuple[Spans, int]]) -> Spans:
     if not any(tags.are_kept for tags, _ in parts):
         return NO_SPANS
     return join_spans([tags.of_reads(count) for tags, count in parts])
+
+
+NAME, ACCESSION, DESCRIPTION = range(3)
+
+
+class Words(NamedTuple):
+    """The names, accessions and descriptions of records.
+
+    `places` (n, 3, 2) tells where each begins and ends, that of an accession in `accessions`, and
+    the others in `headers`.
+    """
+
+    headers: ByteArray
+    accessions: ByteArray
+    places: Int64Array
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[tuple[bytes, bytes, bytes]]) -> Words:
+        """Return the words of records, given one after another."""
+        ends = np.cumsum([0, *(len(word) for words in texts for word in words)], dtype=np.int64)
+        content = np.frombuffer(bytearray(b"".join(chain.from_iterable(texts))), dtype=np.uint8)
+        places = np.stack([ends[:-1], ends[1:]], axis=1).reshape(-1, 3, 2)
+        return cls(content, content, places)
 
 
 NO_SPANS: Final = Spans(NOTHING, np.empty(0, dtype=np.int64))
@@ -142,11 +165,19 @@ class Records(NamedTuple):
         """Return the text after a kept name; a byte 1, as in NCBI's old files, ends it."""
         header = self._header(number)
         rest = header[len(_first_word(header)) :].lstrip(_BLANKS)
-        return _as_text(rest.partition(_END_OF_DESCRIPTION)[0])
+        return _as_text(rest.partition(bytes([END_OF_DESCRIPTION]))[0])
 
     def accession(self, number: int) -> str:
         """Return the accession of a protein, empty if there is none."""
         return _as_text(self.accessions.item(number)) if self.accessions.are_kept else ""
+
+    def words(self, numbers: Int64Array) -> Words:
+        """Return the names, accessions and descriptions of some records."""
+        headers = self.name_spans
+        accessions = Spans(writable(self.accessions.content), writable(self.accessions.offsets))
+        places = np.zeros((numbers.size, 3, 2), dtype=np.int64)
+        _find_words(headers, accessions, numbers, places)
+        return Words(headers.content, accessions.content, places)
 
     def _header(self, number: int) -> bytes:
         return Spans(self.names, self.name_offsets).item(number).lstrip(_BLANKS)
@@ -169,6 +200,36 @@ class Records(NamedTuple):
             self.flags[first:end],
             self.tags.part(first, end),
         )
+
+
+@jit
+def _find_words(headers: Spans, accessions: Spans, numbers: Int64Array, places: Int64Array) -> None:
+    """Find what `Records.name`, `accession` and `description` return."""
+    text = headers.content
+    for place in range(numbers.size):
+        own, number = places[place], numbers[place]
+        at, end = headers.offsets[number], headers.offsets[number + 1]
+        at = _after_blanks(text, at, end)
+        own[NAME, 0] = at
+        while at < end and text[at] != BLANK and not TAB <= text[at] <= RETURN:
+            at += 1
+        own[NAME, 1] = at
+        at = _after_blanks(text, at, end)
+        own[DESCRIPTION, 0] = at
+        while at < end and text[at] != END_OF_DESCRIPTION:
+            at += 1
+        own[DESCRIPTION, 1] = at
+        if accessions.offsets.size:
+            own[ACCESSION, 0] = accessions.offsets[number]
+            own[ACCESSION, 1] = accessions.offsets[number + 1]
+
+
+@inline
+def _after_blanks(text: ByteArray, at: int, end: int) -> int:
+    """Return the place of the first byte from a place on that is no blank."""
+    while at < end and (text[at] == BLANK or text[at] == TAB):
+        at += 1
+    return at
 
 
 def _first_word(header: bytes) -> bytes:

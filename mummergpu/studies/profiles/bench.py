@@ -191,6 +191,7 @@ class ProfileMachine:
 
             try:
                 self._device = open_device(self._options, self._stack, self._notice)
+                self._stack.enter_context(self._device[0].current())
             except BackendError as error:
                 if self._options.backend == "cuda":
                     self._stack.close()

@@ -9,7 +9,7 @@ from helpers.profiles import block_of, repeats, sequences_like
 
 from mummergpu.hmm.domains import definition
 from mummergpu.hmm.domains.definition import DomainFinder
-from mummergpu.hmm.domains.hits import HitWriter, Limits, Target
+from mummergpu.hmm.domains.hits import HitWriter, Limits
 from mummergpu.hmm.domains.profile_domains import LONGEST, ProfileDomains
 from mummergpu.hmm.filters import ProfileFilter
 from mummergpu.hmm.finishing import Finisher
@@ -82,7 +82,7 @@ def compared_hits(options, profile, sequences):
     found, left = domains.found(block, Reached.of_all(survivors, UNKNOWN))
     writer = HitWriter(options, profile, NO_LIMITS)
     names = [proteins.name(number).encode() for number in found.numbers]
-    records = writer.records(found, (Target(name, b"", b"") for name in names))
+    records = writer.records(found, proteins.words(found.numbers))
     ours = {
         name: record
         for name, record, score in zip(names, records.records(), found.scores, strict=True)

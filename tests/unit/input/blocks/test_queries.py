@@ -19,6 +19,8 @@ from mummergpu.input.blocks.protein_rules import ProteinRules
 from mummergpu.input.blocks.proteins import ProteinFiles, ProteinsInMemory
 from mummergpu.input.blocks.queries import join_query_blocks
 from mummergpu.input.blocks.reader import BLOCKS_AHEAD, ReadStream, query_reader
+from mummergpu.input.records.record_arrays import NO_SPANS, Records, Spans
+from mummergpu.runtime.pyhmmer_library import bytes_of
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import AMINO_ACIDS, BREAK, MARGIN, decode
 
@@ -300,6 +302,25 @@ def test_letters_names_and_descriptions(block_residues, tmp_path):
 def test_memory_and_names_that_are_no_text():
     source = ProteinsInMemory([("a b", "MKL"), ("\udcff", "W")], ProteinRules())
     assert proteins_of(source) == [("a", "b", b"MKL"), ("\udcff", "", b"W")] == proteins_of(source)
+
+
+@pytest.mark.parametrize("has_accessions", [True, False])
+def test_the_words_of_some_records_are_those_of_each(has_accessions):
+    headers = [b"a", b" \t b  c d ", b"x\vy", b"n \x01o", b"\xff z\x01", b"", b"\te\x01f g"]
+    accessions = [b"P1", b"", b"\xfe", b"Q 2", b"", b"", b"R"]
+    ends = [np.cumsum([0, *map(len, one)]) for one in (headers, accessions)]
+    texts = [np.frombuffer(bytearray(b"".join(one)), np.uint8) for one in (headers, accessions)]
+    offsets = np.zeros(len(headers) + 1, dtype=np.int64)
+    codes = np.full(2 * MARGIN, BREAK, dtype=np.uint8)
+    own = Spans(texts[1], ends[1]) if has_accessions else NO_SPANS
+    records = Records(codes, offsets, texts[0], ends[0], accessions=own)
+    numbers = [6, 0, 1, 2, 3, 4, 5, 1]
+    words = records.words(np.array(numbers))
+    for number, places in zip(numbers, words.places.tolist(), strict=True):
+        expected = records.name(number), records.accession(number), records.description(number)
+        texts = words.headers, words.accessions, words.headers
+        for word, text, (begin, end) in zip(expected, texts, places, strict=True):
+            assert bytes_of(word) == text[begin:end].tobytes()
 
 
 @pytest.mark.parametrize("wrong", ["-", "1", "@", ">", ";", "\0", "\v"])
