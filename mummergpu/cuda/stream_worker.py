@@ -76,7 +76,7 @@ class Workspace:
 
 
 class Launcher:
-    """Launches kernels on a stream and records their times as those of a stage.
+    """Launches kernels on a stream and records their times as those of a stage, for a report.
 
     The device must be current in the thread that calls any method. The workspace provides the
     little memory that a scan needs; `stages` names those of kernels that belong to another stage.
@@ -112,6 +112,10 @@ class Launcher:
         The arguments are integers of 64 bits or `numpy.uint32`, in the order of the kernel's
         parameters, structures member by member.
         """
+        if not self._stats.is_reported:
+            # Marks take as long as launches, and threads wait for their lock.
+            self._stream.launch(program, kernel, blocks, arguments, shape)
+            return
         before = self._stream.mark()
         self._stream.launch(program, kernel, blocks, arguments, shape)
         self._marks.append((kernel, before, self._stream.mark()))
