@@ -159,10 +159,10 @@ _DEVICE_RESIDUES: Final = 1 << 32
 """The residues that a device compares in a pass over proteins in memory: the number of profiles,
 times that of residues. Threads finish the hits of one pass while the device filters the next."""
 
-FEW_PROFILES: Final = 48
+FEW_PROFILES: Final = 16
 """The profiles of a pass over proteins in memory, or more if there are many threads."""
 
-_FEW_OF_THREAD: Final = 16
+_FEW_OF_THREAD: Final = 8
 """The profiles per thread of such a pass: threads idle while the last ones are searched."""
 
 KEPT_RESIDUES: Final = 1 << 25
