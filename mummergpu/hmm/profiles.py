@@ -293,10 +293,11 @@ class _Watched(RawIOBase):
         # HMMER's parser may need the last plain profile.
         done = self._at if self._plain is None else self._at - self._plain.size
         kept = self._end - done
-        self._text[:kept] = self._text[done : self._end]
+        with memoryview(self._text) as text:
+            text[:kept] = text[done : self._end]
         self._at, self._end = self._at - done, kept
         if len(self._text) < kept + _PIECE_BYTES:
-            self._text += bytes(len(self._text))
+            self._text += bytes(_PIECE_BYTES)
         try:
             with memoryview(self._text)[kept : kept + _PIECE_BYTES] as piece:
                 self._end += self._file.readinto(piece) or 0

@@ -7,7 +7,7 @@ call computes all of them: threads would wait for the interpreter's lock between
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -136,8 +136,8 @@ class DomainFinder:
         """Find the domains of sequences whose scores without the profile are known."""
         state = np.zeros(fields.STATE_FIELDS, dtype=np.int64)
         state[fields.STAGE], state[fields.SEGMENTS] = -1, _SEGMENTS
-        state[fields.SEED] = seeded(self._seed) if self._seed else 0
-        state[fields.RANDOM] = seeded(secrets.randbits(32))
+        first = seeded(self._seed or int.from_bytes(os.urandom(4), "little"))
+        state[fields.SEED], state[fields.RANDOM] = first if self._seed else 0, first
         memory, pieces, parses = self._room.memory, self._room.pieces, flattened(parses)
         with flushed_floats():
             while missing := define_domains(

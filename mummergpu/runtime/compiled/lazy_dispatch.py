@@ -21,10 +21,10 @@ import struct
 import threading
 from collections.abc import Callable
 from functools import cache
-from hashlib import blake2b
 from typing import Any, Final
 
 from mummergpu.errors import VariableError
+from mummergpu.runtime.blake2 import blake2b
 from mummergpu.runtime.compiled.announcement import compilation
 from mummergpu.runtime.compiled.image import Call, load_code
 from mummergpu.runtime.compiled.levels import PREFIX, numba_settings, usable_levels

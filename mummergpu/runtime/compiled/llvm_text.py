@@ -10,9 +10,9 @@ from __future__ import annotations
 import ctypes
 import threading
 from contextlib import suppress
-from hashlib import blake2b
 from typing import Any, Final
 
+from mummergpu.runtime.blake2 import blake2b
 from mummergpu.runtime.compiled.image import Call, load_code, pack_code
 from mummergpu.runtime.compiled.levels import usable_levels
 from mummergpu.runtime.compiled.linker import ENTRY, UnsuitedCodeError, image_of, target_machine

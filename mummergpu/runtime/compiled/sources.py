@@ -13,10 +13,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
+
+from mummergpu.runtime.blake2 import blake2b
 
 PACKAGE: Final = str(Path(os.path.abspath(__file__)).parents[2])
 """The folder of the package."""

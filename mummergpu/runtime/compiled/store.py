@@ -19,9 +19,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from hashlib import blake2b
 from typing import Final
 
+from mummergpu.runtime.blake2 import blake2b
 from mummergpu.runtime.cache_dir import processor_code_places
 from mummergpu.runtime.compiled.levels import settings_of_code, usable_levels
 from mummergpu.runtime.compiled.sources import PACKAGE, digest_of_sources

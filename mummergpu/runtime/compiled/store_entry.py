@@ -10,8 +10,9 @@ import struct
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from hashlib import blake2b
 from typing import Final, NamedTuple
+
+from mummergpu.runtime.blake2 import blake2b
 
 ABANDONED_SECONDS: Final = 3600
 """What was not touched for so long belongs to no running process."""
