@@ -259,7 +259,7 @@ class ProfileSearch(ProfileJob):
             return counter.join(profile.hmm, *found.taken(number), profile.path)
 
         numbers = range(len(found.profiles))
-        yield from ordered_results(context.urgent_executor, context.window, numbers, join)
+        yield from ordered_results(context.executor, context.window, numbers, join)
 
     def passes(self, profiles: Iterator[Profile]) -> Generator[ProfilePass]:
         """Compare profiles with all proteins; yield each pass when it has ended.
