@@ -55,6 +55,9 @@ _TASKS_OF_THREAD: Final = 32
 """The tasks ahead per thread within one block: some take a hundred times as long as most, and the
 others must not wait for them."""
 
+_BLOCKS_OF_TASKS: Final = 4
+"""The most blocks whose tasks are ahead, if there are few profiles."""
+
 MakeJob = Callable[
     ["ProfileSearchOptions", RunContext, ReadingThreads, ProfileDevice], "ProfileJob"
 ]
@@ -268,8 +271,9 @@ class ProfileSearch(ProfileJob):
         """
         first = self.next_pass(profiles)
         context = self._context
-        # At most the tasks of a block: memory holds the blocks of all tasks in work.
-        window = max(context.window, min(len(first), _TASKS_OF_THREAD * context.threads))
+        # Memory holds the blocks of all tasks in work.
+        most = _BLOCKS_OF_TASKS * len(first)
+        window = max(context.window, min(most, _TASKS_OF_THREAD * context.threads))
         blocks = self._filtered_blocks([first], profiles)
         del first
         with Prefetcher(blocks, 1) as ahead:
@@ -339,7 +343,9 @@ class ProfileSearch(ProfileJob):
             return self._search(one)
 
         found: Generator[_Found | ProfilePass]
-        found = ordered_results(self._context.executor, window, tasks, work, _parts_of)
+        found = ordered_results(
+            self._context.executor, window, tasks, work, _parts_of, window // 8
+        )
         return found
 
     def found_among(

@@ -6,7 +6,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from contextlib import closing
 from types import TracebackType
 from typing import Final, Generic, Self, TypeVar
@@ -63,6 +63,7 @@ def ordered_results(
     items: Iterable[Item],
     work: Callable[[Item], Result | None],
     cut: Callable[[Item], Iterable[Item]] | None = None,
+    at_once: int = 1,
 ) -> Generator[Result]:
     """Apply `work` to all items in a pool of threads, and yield the results in order.
 
@@ -70,6 +71,10 @@ def ordered_results(
     next one when the window has space. `work` returns None if an item must be split into the
     smaller ones that `cut` returns. The first exception that `items` or `work` raises is raised
     here; no further work starts then, and none if the iterator is closed.
+
+    If the window is full, the calling thread sleeps until `at_once` items are done: to wake for
+    each short one takes longer than what it does then. A window must have room for the items that
+    threads work at meanwhile.
     """
     under_way: deque[Future[Result | _Parts[Result] | None]] = deque()
     worker = _Worker(executor, work, cut)
@@ -90,6 +95,8 @@ def ordered_results(
     try:
         for item in items:
             under_way.append(worker.submit(item))
+            if len(under_way) >= window > at_once > 1:
+                wait((under_way[at_once - 1],))
             # Done results are taken early, for their memory, only while another item than this one
             # waits for a thread: else threads would wait for their next item meanwhile.
             while len(under_way) >= window or (

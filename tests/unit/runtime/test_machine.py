@@ -16,7 +16,7 @@ import pytest
 from mummergpu.runtime import memory, processors
 from mummergpu.runtime.flushed_floats import flushed_floats
 from mummergpu.runtime.memory import free_memory
-from mummergpu.runtime.ordered_map import Prefetcher, ordered_map
+from mummergpu.runtime.ordered_map import Prefetcher, ordered_map, ordered_results
 from mummergpu.runtime.processors import first_processor, processor_count
 from mummergpu.runtime.scratch import ThreadArray
 
@@ -312,6 +312,34 @@ def test_parts_of_items_that_are_cut_are_processed_at_once_and_taken_in_order():
     with ThreadPoolExecutor(4) as executor:
         ordered_map(executor, 2, ["ab", "cd"], work, taken.append, cut=list)
     assert taken == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_full_window_waits_for_several_items(at_once):
+    counts, finished = [], []
+    is_full, is_drawn_again = threading.Event(), threading.Event()
+
+    def items():
+        for number in range(20):
+            counts.append(len(finished))
+            if number == 5:
+                is_full.set()
+            if number == 6:
+                is_drawn_again.set()
+            yield number
+
+    def work(number):
+        assert is_full.wait(20)
+        if number == 1:
+            is_drawn_again.wait(0.3)
+        finished.append(number)
+        return number
+
+    with ThreadPoolExecutor(1) as executor:
+        results = ordered_results(executor, 6, items(), work, at_once=at_once)
+        assert list(results) == [*range(20)]
+    # The sixth item filled the window; the next one was drawn after the wait.
+    assert (counts[6] == 1) if at_once == 1 else (counts[6] >= at_once)
 
 
 def test_items_are_drawn_ahead_in_order_by_another_thread():
