@@ -27,24 +27,24 @@ from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.pyhmmer_library import bytes_of, pyhmmer_module, text_of
 from mummergpu.runtime.words import shorter
 
-_HEAD: Final = Struct(">I4xd12xd")
-"""The size of the data before the domains, the key that sorts hits, and the P-value's log."""
-_P_VALUE: Final = slice(28, 36)
-"""Where the logarithm of the P-value is."""
-_DOMAINS: Final = 72
-_FLAGS: Final = 108
-_NAME: Final = 109
-_HAS_ACCESSION: Final = 1
-_SIZE: Final = Struct(">I")
-_FIRST_RESIDUE: Final = Struct(">q")
-_ENVELOPE_AND_ACCURACY: Final = Struct(">4x2q44xf")
-_ALIGNED_FROM: Final = 20
-"""Where in a domain the first aligned residue is."""
-_PLACES: Final = slice(8, 44)
-"""Where in an alignment the places and lengths of profile and sequence are."""
-_TEXTS: Final = bytes([16, *9 * [0]])
-"""The end of an alignment of no columns: its texts are residues and the required ones, all empty.
-HMMER assumes that there are residues where it copies an alignment."""
+HIT: Final = Struct(">I4xd3f3df5iI8xi16xB")
+"""The begin of a record: its size with the words of the target, the key that sorts hits, three
+scores and the logarithms of their P-values, the number of domains expected, those of regions,
+clustered ones, overlaps, envelopes and domains, flags, the best domain, and which words follow."""
+_LOG_CHANCE: Final = slice(28, 36)
+"""Where the logarithm of the first P-value is."""
+DOMAIN: Final = Struct(">I4q16x5fd2i4x")
+"""A domain: its size, the ends of envelope and alignment, score of the envelope, correction and
+bias in nats, residues aligned correctly, score in bits, the logarithm of its P-value, two marks."""
+ALIGNMENT: Final = Struct(">I4x3i3qB")
+"""The begin of an alignment: its size with the texts, first, last and number of nodes, the same of
+residues, and which texts follow."""
+NO_TEXTS: Final = 9
+"""The bytes of the texts of no columns, all empty: residues, since HMMER assumes that there are
+some where it copies an alignment, and the required ones."""
+HAS_ACCESSION, HAS_DESCRIPTION = 1, 2
+HAS_RESIDUES: Final = 16
+INCLUDED, REPORTED = 1, 2
 
 _CUTOFF_FIELDS: Final = ("use_bit_cutoffs", "T", "domT", "incT", "incdomT")
 
@@ -85,7 +85,7 @@ class HitRecords(NamedTuple):
     @property
     def p_values(self) -> Float64Array:
         """The P-value of each hit, but for the last digits."""
-        places = self.offsets[:-1, np.newaxis] + np.arange(_P_VALUE.start, _P_VALUE.stop)
+        places = self.offsets[:-1, np.newaxis] + np.arange(_LOG_CHANCE.start, _LOG_CHANCE.stop)
         found: Float64Array = np.exp(self.text[places].view(">f8").ravel())
         return found
 
@@ -110,10 +110,11 @@ class HitWords(NamedTuple):
     @classmethod
     def of_record(cls, record: bytes) -> HitWords:
         """Return the words of a record."""
-        name, accession, *_ = record[_NAME : _SIZE.unpack_from(record)[0]].split(b"\0")
-        if not record[_FLAGS] & _HAS_ACCESSION:
+        size, _, _, _, _, log_chance, *_, present = HIT.unpack_from(record)
+        name, accession, *_ = record[HIT.size : size].split(b"\0")
+        if not present & HAS_ACCESSION:
             accession = b""
-        return cls(name, accession, math.exp(_HEAD.unpack_from(record)[2]))
+        return cls(name, accession, math.exp(log_chance))
 
 
 def sorted_state(parts: Sequence[HitRecords], vector: Any) -> dict[str, Any]:
@@ -126,9 +127,9 @@ def sorted_state(parts: Sequence[HitRecords], vector: Any) -> dict[str, Any]:
     # Hits with equal keys stay in the order of their targets.
     def place(number: int) -> tuple[float, bytes, int]:
         record = records[number]
-        end, key, _ = _HEAD.unpack_from(record)
-        name = record[_NAME : record.index(0, _NAME)]
-        return -key, name, _FIRST_RESIDUE.unpack_from(record, end + _ALIGNED_FROM)[0]
+        end, key, *_ = HIT.unpack_from(record)
+        name = record[HIT.size : record.index(0, HIT.size)]
+        return -key, name, DOMAIN.unpack_from(record, end)[3]
 
     return {
         "_empty": False,
@@ -145,27 +146,27 @@ def accuracies(hit: Any) -> list[float]:
     record = bytes(hit.__getstate__())
     found = []
     for at, _ in _domains(record):
-        first, last, expected = _ENVELOPE_AND_ACCURACY.unpack_from(record, at)
+        _, first, last, *_, expected, _, _, _, _ = DOMAIN.unpack_from(record, at)
         found.append(expected / (1.0 + abs(last - first)))
     return found
 
 
 def _domains(record: bytes) -> Iterator[tuple[int, int]]:
     """Yield where each domain of a record begins, and its alignment."""
-    at = _SIZE.unpack_from(record)[0]
-    for _ in range(_SIZE.unpack_from(record, _DOMAINS)[0]):
-        begin = at + _SIZE.unpack_from(record, at)[0]
+    at, *_, count, _, _, _ = HIT.unpack_from(record)
+    for _ in range(count):
+        begin = at + DOMAIN.unpack_from(record, at)[0]
         yield at, begin
-        at = begin + _SIZE.unpack_from(record, begin)[0]
+        at = begin + ALIGNMENT.unpack_from(record, begin)[0]
 
 
 def _without_alignments(record: bytes) -> bytes:
     """Return a record whose domains have places, but no alignments."""
-    parts = [record[: _SIZE.unpack_from(record)[0]]]
-    size = _SIZE.pack(_PLACES.stop + len(_TEXTS))
+    parts = [record[: HIT.unpack_from(record)[0]]]
     for at, begin in _domains(record):
-        places = record[begin + _PLACES.start : begin + _PLACES.stop]
-        parts += [record[at:begin], size, bytes(4), places, _TEXTS]
+        _, *places, _ = ALIGNMENT.unpack_from(record, begin)
+        head = ALIGNMENT.pack(ALIGNMENT.size + NO_TEXTS, *places, HAS_RESIDUES)
+        parts += [record[at:begin], head, bytes(NO_TEXTS)]
     return b"".join(parts)
 
 

@@ -10,11 +10,20 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from mummergpu.hmm.hit_lists import (
+    ALIGNMENT,
+    DOMAIN,
+    HAS_ACCESSION,
+    HAS_DESCRIPTION,
+    HAS_RESIDUES,
+    HIT,
+    INCLUDED,
+    REPORTED,
+)
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.report_options import ReportOptions
 from mummergpu.hmm.stage_counts import Statistics
@@ -27,12 +36,7 @@ _LEAST_ALIGNMENT: Final = 40
 _LOG2R: Final = 1.44269504088896341
 """1 / ln 2, as HMMER writes it."""
 
-_HIT: Final = Struct(">I12x3f3df5iI8xi16xB")
-_DOMAIN: Final = Struct(">I6q5fd2i")
-_ALIGNMENT: Final = Struct(">I4i3qB")
-_HAS_ACCESSION, _HAS_DESCRIPTION = 1, 2
-_INCLUDED, _REPORTED = 1, 2
-_RF, _MM, _CS, _PP, _RESIDUES, _CODONS = (1 << bit for bit in range(6))
+_RF, _MM, _CS, _PP, _, _CODONS = (1 << bit for bit in range(6))
 
 
 class _Alignment(NamedTuple):
@@ -81,12 +85,12 @@ class _Hit(NamedTuple):
 
 
 def _hit_of(record: bytes) -> _Hit:
-    size, score, plain, _, chance, _, _, expected, _, _, _, _, count, flags, best, present = (
-        _HIT.unpack_from(record)
+    size, _, score, plain, _, chance, _, _, expected, *_, count, flags, best, present = (
+        HIT.unpack_from(record)
     )
-    name, *texts = record[_HIT.size : size].split(b"\0")
-    accession = texts.pop(0) if present & _HAS_ACCESSION else b""
-    description = texts.pop(0) if present & _HAS_DESCRIPTION else b""
+    name, *texts = record[HIT.size : size].split(b"\0")
+    accession = texts.pop(0) if present & HAS_ACCESSION else b""
+    description = texts.pop(0) if present & HAS_DESCRIPTION else b""
     bias = float(np.float32(plain) - np.float32(score))
     domains, at = [], size
     for _ in range(count):
@@ -97,18 +101,18 @@ def _hit_of(record: bytes) -> _Hit:
 
 def _domain_of(record: bytes, at: int) -> tuple[_Domain, int]:
     """Return the domain that begins at a place of a record, and where the next one begins."""
-    size, first, last, *_, bias, expected, score, chance, reported, included = _DOMAIN.unpack_from(
+    size, first, last, *_, bias, expected, score, chance, reported, included = DOMAIN.unpack_from(
         record, at
     )
     begin = at + size
-    size, _, *places, present = _ALIGNMENT.unpack_from(record, begin)
-    texts = record[begin + _ALIGNMENT.size : begin + size].split(b"\0")
+    size, *places, present = ALIGNMENT.unpack_from(record, begin)
+    texts = record[begin + ALIGNMENT.size : begin + size].split(b"\0")
     lines = {}
     for bit, name in ((_RF, "RF"), (_MM, "MM"), (_CS, "CS")):
         lines[name] = texts.pop(0) if present & bit else b""
     for name in _ROWS[:2]:
         lines[name] = texts.pop(0)
-    for bit, name in ((_RESIDUES, _ROWS[2]), (_CODONS, "codons"), (_PP, "PP")):
+    for bit, name in ((HAS_RESIDUES, _ROWS[2]), (_CODONS, "codons"), (_PP, "PP")):
         lines[name] = texts.pop(0) if present & bit else b""
     names = (texts[0], texts[1], texts[3], texts[4])
     profile, sequence = tuple(places[:3]), tuple(places[3:])
@@ -142,7 +146,7 @@ class TextReport:
     def _parts(self, query: Any, hits: Any, statistics: Statistics) -> Iterator[bytes]:
         state = None if hits is None else hits.__getstate__()
         found = [] if state is None else [_hit_of(bytes(state["unsrt"][n])) for n in state["hit"]]
-        shown = [one for one in found if one.flags & _REPORTED]
+        shown = [one for one in found if one.flags & REPORTED]
         space = (
             _Space(float(statistics.targets), 0.0) if hits is None else _Space(hits.Z, hits.domZ)
         )
@@ -194,7 +198,7 @@ class TextReport:
         yield row % (*line, *line, b" ----", b"--", width, b"--------", b"-----------")
         is_above = True
         for hit in hits:
-            if is_above and not hit.flags & _INCLUDED:
+            if is_above and not hit.flags & INCLUDED:
                 is_above = False
                 yield b"  ------ inclusion threshold ------\n"
             best = hit.domains[hit.best]
@@ -327,7 +331,7 @@ class TextReport:
 
     def _alignment_line(self, hits: list[_Hit]) -> bytes:
         """Return what HMMER says of the alignment that it saves."""
-        included = [one for one in hits if one.flags & _INCLUDED]
+        included = [one for one in hits if one.flags & INCLUDED]
         count = sum(domain.is_included for one in included for domain in one.domains)
         if not count:
             return b"# No hits satisfy inclusion thresholds; no alignment saved\n"

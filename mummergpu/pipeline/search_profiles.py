@@ -55,7 +55,7 @@ _TASKS_OF_THREAD: Final = 32
 """The tasks ahead per thread within one block: some take a hundred times as long as most, and the
 others must not wait for them."""
 
-_BLOCKS_OF_TASKS: Final = 4
+_BLOCKS_OF_TASKS: Final = 2
 """The most blocks whose tasks are ahead, if there are few profiles."""
 
 MakeJob = Callable[
@@ -343,9 +343,7 @@ class ProfileSearch(ProfileJob):
             return self._search(one)
 
         found: Generator[_Found | ProfilePass]
-        found = ordered_results(
-            self._context.executor, window, tasks, work, _parts_of, window // 8
-        )
+        found = ordered_results(self._context.executor, window, tasks, work, _parts_of, window // 8)
         return found
 
     def found_among(

@@ -9,21 +9,27 @@ import numpy as np
 
 from mummergpu.hmm.domains import fields
 from mummergpu.hmm.domains.parses import Envelopes, Parses
-from mummergpu.hmm.hit_lists import HitRecords
+from mummergpu.hmm.hit_lists import (
+    ALIGNMENT,
+    DOMAIN,
+    HAS_ACCESSION,
+    HAS_DESCRIPTION,
+    HAS_RESIDUES,
+    HIT,
+    INCLUDED,
+    NO_TEXTS,
+    REPORTED,
+    HitRecords,
+)
 from mummergpu.hmm.options import FinishingOptions
 from mummergpu.hmm.profiles import Profile
 from mummergpu.input.records.record_arrays import ACCESSION, DESCRIPTION, NAME, Words
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int64Array
 from mummergpu.runtime.jit import inline, jit
 
-_HIT_BYTES: Final = 109
-"""A record before its texts and its domains."""
-_DOMAIN_BYTES: Final = 92
-_ALIGNMENT_BYTES: Final = 54
-"""The alignment of a domain, which has places but no texts."""
-_HAS_ACCESSION, _HAS_DESCRIPTION = 1, 2
-_RESIDUES_OF_ALIGNMENT: Final = 16
-_INCLUDED, _REPORTED = 1, 2
+_HIT_BYTES: Final = HIT.size
+_DOMAIN_BYTES: Final = DOMAIN.size
+_ALIGNMENT_BYTES: Final = ALIGNMENT.size + NO_TEXTS
 _NOWHERE: Final = -1
 
 T_SCORE, INCLUDED_SCORE, DOMAIN_SCORE, INCLUDED_DOMAIN_SCORE = range(4)
@@ -129,7 +135,7 @@ def _tail(score: np.float32, profile: MarkedProfile) -> np.float64:
 def _marks(score: np.float32, reported: float, included: float) -> int:
     if not score >= reported:
         return 0
-    return _REPORTED | _INCLUDED if score >= included else _REPORTED
+    return REPORTED | INCLUDED if score >= included else REPORTED
 
 
 @jit
@@ -167,9 +173,9 @@ def _put_words(words: Words, number: int, record: ByteArray, at: int) -> int:
         if word != NAME and begin == end:
             continue
         if word == ACCESSION:
-            record[flags] |= _HAS_ACCESSION
+            record[flags] |= HAS_ACCESSION
         elif word == DESCRIPTION:
-            record[flags] |= _HAS_DESCRIPTION
+            record[flags] |= HAS_DESCRIPTION
         content = words.accessions if word == ACCESSION else words.headers
         for byte in range(end - begin):
             record[at + byte] = content[begin + byte]
@@ -238,8 +244,8 @@ def _put_domain(
         at = _put_float(record, at, numbers[column])
     at = _put_double(record, at, _tail(bits, profile))
     marks = _marks(bits, limits[DOMAIN_SCORE], limits[INCLUDED_DOMAIN_SCORE])
-    at = _put(record, at, marks // _REPORTED, 4)
-    at = _put(record, at, marks & _INCLUDED, 4)
+    at = _put(record, at, marks // REPORTED, 4)
+    at = _put(record, at, marks & INCLUDED, 4)
     at = _put(record, at, 0, 4)
     # The alignment: its size, a number that is not used, and its places on profile and sequence.
     at = _put(record, at, _ALIGNMENT_BYTES, 4)
@@ -251,5 +257,5 @@ def _put_domain(
     at = _put(record, at, places[fields.LAST_RESIDUE], 8)
     residues = found.parses.sequences[places[fields.SEQUENCE], fields.RESIDUES]
     at = _put(record, at, residues, 8)
-    at = _put(record, at, _RESIDUES_OF_ALIGNMENT, 1)
-    return _put(record, at, 0, 9)
+    at = _put(record, at, HAS_RESIDUES, 1)
+    return _put(record, at, 0, NO_TEXTS)
