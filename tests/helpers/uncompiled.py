@@ -30,12 +30,18 @@ def lowest_bit(word):
     return (int(word) & -int(word)).bit_length() - 1
 
 
+def codes_as_word(codes, at):
+    return np.uint64(int.from_bytes(codes[at : at + 8].tobytes(), "little"))
+
+
 def prefetch(array, index):
     """There is nothing to fetch."""
 
 
-MACHINE_CODE = {one.__name__: one for one in (differences_right, differences_left, lowest_bit)}
-MACHINE_CODE["prefetch"] = prefetch
+MACHINE_CODE = {
+    one.__name__: one
+    for one in (differences_right, differences_left, lowest_bit, codes_as_word, prefetch)
+}
 
 
 class Uncompiled:

@@ -1,7 +1,7 @@
 """Looks for a read near its mate, on the diagonals of a window on which it has a match.
 
-The words of the read, eight bases each, are listed by a hash. Each word of the window is looked up,
-so that a diagonal without a match takes no time.
+The words of the read, eight bases each, are listed. Each word of the window is looked up, so that a
+diagonal without a match takes no time.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.pairing import Placing, best_partner, mate_diagonals
-from mummergpu.runtime.arrays import ByteArray, Int16Array, Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, inline, jit
+from mummergpu.runtime.arrays import ByteArray, Int16Array, UInt64Array
+from mummergpu.runtime.jit import as_index, as_int64, inline, jit, lowest_bit
 from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
-from mummergpu.sequence.extension import differences_right
+from mummergpu.sequence.extension import (
+    BREAKS,
+    WORD_STEP,
+    codes_as_word,
+    differences_right,
+    packed,
+)
 from mummergpu.viterbi.recurrence.model import Costs
 
 WORD_BASES: Final = 8
 """The bases of a match that is found."""
-
-HASH_BITS: Final = 12
-"""The bits of a hash: the table of all hashes stays in the first cache."""
 
 MAX_PLACES: Final = 16
 """Where a word has more places in a read, as in a read of a short repeat, all diagonals are marked:
@@ -45,67 +48,51 @@ looking at each place of each word of the window would take far longer."""
 DIAGONALS_AT_ONCE: Final = 2048
 """How many diagonals are marked at once."""
 
-MAX_NUMBER: Final = (1 << 15) - 1
-"""The largest number of a place of a read: then numbers begin again at 0."""
+WORDS: Final = 1 << 2 * WORD_BASES
+"""How many words there are: eight codes as `sequence.extension.packed` packs them."""
 
-_WORD_MASK: Final = (1 << 2 * WORD_BASES) - 1
-_HASH_FACTOR: Final = 0x9E35
+_CODES_OF_BASES: Final = np.uint64(0x0303030303030303)
+_WORD_MASK: Final = np.uint64(WORDS - 1)
 _NONE: Final = -1
 
 
 class DiagonalMarks(NamedTuple):
     """Memory for the marks of one read."""
 
-    # The number of the last place of each hash. The places of a read are numbered on from those of
-    # the read before: smaller numbers are not of this read, so nothing has to be cleared.
-    last: Int16Array
-    before: Int16Array  # For each place the number of the one before it with the same hash.
+    listed: UInt64Array  # A bit for each word, set if the read has it.
+    last: Int16Array  # Its last place in the read, of a word that is listed.
+    before: Int16Array  # For each place the one before it with the same word, or -1.
     marked: ByteArray  # 1 for each diagonal with a match, else 0.
-    numbers: Int64Array  # The number of the read's first place, and the one after its last.
 
 
 def new_marks(longest: int) -> DiagonalMarks:
     """Return memory for the marks of reads of up to `longest` bases; no diagonal is marked."""
     return DiagonalMarks(
-        np.full(1 << HASH_BITS, _NONE, dtype=np.int16),
+        np.zeros(WORDS // 64, dtype=np.uint64),
+        np.empty(WORDS, dtype=np.int16),
         np.empty(max(1, longest), dtype=np.int16),
         np.zeros(DIAGONALS_AT_ONCE, dtype=np.uint8),
-        np.zeros(2, dtype=np.int64),
     )
 
 
 @inline
-def hash_of(word: int) -> int:
-    """Return the hash of a word."""
-    return (word * _HASH_FACTOR & _WORD_MASK) >> 2 * WORD_BASES - HASH_BITS
-
-
-@inline
-def lengthened(word: int, known: int, code: int) -> tuple[int, int]:
-    """Return a word with one more base at its end, and one less at its beginning.
-
-    `known` says how many of its bases, counted back from its end, are no breaks: the word is one
-    if `WORD_BASES` are.
-    """
-    return (word << 2 | code & 3) & _WORD_MASK, 0 if code == BREAK else known + 1
+def listed_bit(listed: UInt64Array, word: np.uint64) -> np.uint64:
+    """Return 1 if a word is listed, else 0."""
+    return listed[word >> np.uint64(6)] >> (word & np.uint64(63)) & np.uint64(1)
 
 
 @jit
 def list_words(codes: CodeArray, at: int, length: int, marks: DiagonalMarks) -> None:
-    """List the words of a read by their hashes, in place of those of another."""
-    last, before, begin = marks.last, marks.before, as_int64(marks.numbers[1])
-    if begin + length > MAX_NUMBER:
-        last[:] = _NONE
-        begin = as_int64(0)
-    marks.numbers[0], marks.numbers[1] = begin, begin + length
-    word, known = as_int64(0), as_int64(0)
-    for place in range(length):
-        word, known = lengthened(word, known, as_int64(codes[at + place]))
-        if known >= WORD_BASES:
-            here = as_index(hash_of(word))
-            first = place + 1 - WORD_BASES
-            before[first] = last[here]
-            last[here] = begin + first
+    """List the words of a read that have no breaks, in place of those of another."""
+    listed, last, before = marks.listed, marks.last, marks.before
+    listed[:] = 0
+    for place in range(length - WORD_BASES + 1):
+        bases = codes_as_word(codes, at + place)
+        if bases & BREAKS == np.uint64(0):
+            word = packed(bases)
+            before[place] = last[word] if listed_bit(listed, word) != np.uint64(0) else _NONE
+            last[word] = place
+            listed[word >> np.uint64(6)] |= np.uint64(1) << (word & np.uint64(63))
 
 
 @jit
@@ -115,27 +102,36 @@ def mark_diagonals(
     """Mark the diagonals on which the listed read has a match of a word.
 
     The match lies in the range from `begin` to `end` of the joined reference, the diagonals in that
-    from `low` to `high`. Some are marked that have none, since words with the same hash are not
-    distinguished, and all if a word has many places in the read.
+    from `low` to `high`. Some are marked that have none: a break of the reference counts as some
+    base, and if a word has many places in the read, all are marked.
     """
-    last, before, marked = marks.last, marks.before, marks.marked
-    first_number = as_int64(marks.numbers[0])
-    word, known = as_int64(0), as_int64(0)
-    for position in range(begin, end):
-        word, known = lengthened(word, known, as_int64(reference[MARGIN + position]))
-        if known < WORD_BASES:
-            continue
-        number, places = as_int64(last[as_index(hash_of(word))]), as_int64(0)
-        while number >= first_number:
-            place = number - first_number
-            diagonal = position + 1 - WORD_BASES - place
-            if low <= diagonal < high:
-                marked[diagonal - low] = 1
-            number = as_int64(before[as_index(place)])
-            places += 1
-            if places > MAX_PLACES:
-                marked[: high - low] = 1
+    listed, last, before, marked = marks
+    for first in range(begin, end - WORD_BASES + 1, WORD_BASES):
+        # Eight words begin in eight bases. Rarely is one of them listed.
+        at = MARGIN + first
+        bases = packed(codes_as_word(reference, at) & _CODES_OF_BASES)
+        behind = packed(codes_as_word(reference, at + WORD_BASES) & _CODES_OF_BASES)
+        bases |= behind << np.uint64(2 * WORD_BASES)
+        found = np.uint64(0)
+        for place in range(WORD_BASES):
+            word = bases >> np.uint64(2 * place) & _WORD_MASK
+            found |= listed_bit(listed, word) << np.uint64(place)
+        while found != np.uint64(0):
+            place = lowest_bit(found)
+            found &= found - np.uint64(1)
+            if first + place > end - WORD_BASES:
                 return
+            read_place = as_int64(last[bases >> np.uint64(2 * place) & _WORD_MASK])
+            places = as_int64(0)
+            while read_place != _NONE:
+                diagonal = first + place - read_place
+                if low <= diagonal < high:
+                    marked[diagonal - low] = 1
+                read_place = as_int64(before[as_index(read_place)])
+                places += 1
+                if places > MAX_PLACES:
+                    marked[: high - low] = 1
+                    return
 
 
 MIN_RUN: Final = WORD_BASES
@@ -298,12 +294,15 @@ def rescue_mate(
             target.codes, max(first, record_start), min(end - 1 + length, record_end), first, end,
             marks,
         )  # fmt: skip
-        for diagonal in range(first, end):
-            if marks.marked[diagonal - first] != 0:
-                marks.marked[diagonal - first] = 0
+        for eight in range(0, end - first, WORD_STEP):
+            marked = codes_as_word(marks.marked, eight)
+            while marked != np.uint64(0):
+                place = eight + lowest_bit(marked) // WORD_STEP
+                marked &= marked - np.uint64(1)
+                marks.marked[place] = 0
                 # Where a satellite lies, the first few diagonals take all the room.
                 if has_room(table, read):
-                    added += add_diagonal(read, scoring, table, window, diagonal)
+                    added += add_diagonal(read, scoring, table, window, first + place)
     return added
 
 

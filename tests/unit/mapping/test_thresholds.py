@@ -355,14 +355,6 @@ def windows_tried(count):
     return len(tried)
 
 
-def number_of_first(end):
-    """The number of a read's first place, if it would end so far."""
-    marks = rescue.new_marks(30)
-    marks.numbers[1] = end - 30
-    plain(rescue.list_words)(with_margins(np.zeros(30, np.uint8)), MARGIN, 30, marks)
-    return int(marks.numbers[0])
-
-
 def marked(places):
     """How many of 100 diagonals are marked by a word that a read has so often."""
     marks = rescue.new_marks(60)
@@ -376,7 +368,7 @@ def words_listed(bases):
     marks = rescue.new_marks(30)
     codes = np.array([1, 0, 2, 3, 1, 3, 0, 0, 2], dtype=np.uint8)[:bases]
     plain(rescue.list_words)(with_margins(codes), MARGIN, bases, marks)
-    return int((marks.last >= 0).sum())
+    return sum(int(one).bit_count() for one in marks.listed)
 
 
 def words_looked_up(bases):
@@ -583,8 +575,6 @@ BORDERS = [
          lambda count: unseen_beside(count, 1), {15: NO, 16: NO, 17: YES}),
         ("placing/rescue.py MAX_TRIES", 16, "rescue_beside_marked", windows_tried,
          {15: 15, 16: 16, 17: 16}),
-        ("placing/rescue.py MAX_NUMBER", 32_767, "list_words", number_of_first,
-         {32_766: 32_736, 32_767: 32_737, 32_768: 0}),
         ("placing/rescue.py MAX_PLACES", 16, "mark_diagonals", marked, {15: 15, 16: 16, 17: 100}),
         ("placing/rescue.py WORD_BASES", 8, "list_words", words_listed, {7: 0, 8: 1, 9: 2}),
         ("placing/rescue.py WORD_BASES", 8, "mark_diagonals", words_looked_up, {7: 0, 8: 1, 9: 1}),
