@@ -30,6 +30,13 @@ def lowest_bit(word):
     return (int(word) & -int(word)).bit_length() - 1
 
 
+def extend_right(one, at, other, other_at, most):
+    differs = (one[at : at + most] != other[other_at : other_at + most]) | (
+        one[at : at + most] == BREAK
+    )
+    return int(np.argmax(np.append(differs, True)))
+
+
 def codes_as_word(codes, at):
     return np.uint64(int.from_bytes(codes[at : at + 8].tobytes(), "little"))
 
@@ -40,7 +47,14 @@ def prefetch(array, index):
 
 MACHINE_CODE = {
     one.__name__: one
-    for one in (differences_right, differences_left, lowest_bit, codes_as_word, prefetch)
+    for one in (
+        differences_right,
+        differences_left,
+        extend_right,
+        lowest_bit,
+        codes_as_word,
+        prefetch,
+    )
 }
 
 

@@ -28,12 +28,13 @@ from mummergpu.mapping.options import Limits
 from mummergpu.mapping.placing.pairing import Placing, best_partner, mate_diagonals
 from mummergpu.runtime.arrays import ByteArray, Int16Array, UInt64Array
 from mummergpu.runtime.jit import as_index, as_int64, inline, jit, lowest_bit
-from mummergpu.sequence.codes import BREAK, MARGIN, STEP, CodeArray
+from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import (
     BREAKS,
     WORD_STEP,
     codes_as_word,
     differences_right,
+    extend_right,
     packed,
 )
 from mummergpu.viterbi.recurrence.model import Costs
@@ -78,7 +79,8 @@ def new_marks(longest: int) -> DiagonalMarks:
 @inline
 def listed_bit(listed: UInt64Array, word: np.uint64) -> np.uint64:
     """Return 1 if a word is listed, else 0."""
-    return listed[word >> np.uint64(6)] >> (word & np.uint64(63)) & np.uint64(1)
+    bits = listed[word >> np.uint64(6)]
+    return bits >> (word & np.uint64(63)) & np.uint64(1)  # type: ignore[no-any-return]
 
 
 @jit
@@ -145,13 +147,12 @@ MAX_TRIES: Final = 16
 
 
 @inline
-def has_run(
+def next_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
-) -> bool:
-    """Return whether there is a match of `MIN_RUN` bases on a diagonal."""
+) -> int:
+    """Return where the first match of `MIN_RUN` bases on a diagonal begins; `length` if none."""
     # The lower half is the register before, since a match may go on; nothing matches before it.
     before = np.uint64(0xFFFFFFFF)
-    found = False
     done = 0
     while done < length:
         mask = differences_right(codes, at + done, reference, reference_at + done)
@@ -164,10 +165,11 @@ def has_run(
         both &= both >> np.uint64(1)
         both &= both >> np.uint64(2)
         both &= both >> np.uint64(4)
-        found |= both != np.uint64(0)
+        if both != np.uint64(0):
+            return done - STEP + lowest_bit(both)
         before = mask
         done += STEP
-    return found
+    return length
 
 
 @inline
@@ -175,17 +177,13 @@ def longest_run(
     codes: CodeArray, at: int, length: int, reference: CodeArray, reference_at: int
 ) -> tuple[int, int]:
     """Return where the longest match on a diagonal begins, and its bases, if it is long enough."""
-    if not has_run(codes, at, length, reference, reference_at):
-        return 0, 0
-    best, best_begin, run = 0, 0, 0
-    for place in range(length):
-        code = codes[at + place]
-        if code == reference[reference_at + place] and code != BREAK:
-            run += 1
-            if run > best:
-                best, best_begin = run, place + 1 - run
-        else:
-            run = 0
+    best, best_begin, place = as_int64(0), as_int64(0), as_int64(0)
+    while length - place > best:
+        place += next_run(codes, at + place, length - place, reference, reference_at + place)
+        run = extend_right(codes, at + place, reference, reference_at + place, length - place)
+        if run > best:
+            best, best_begin = run, place
+        place += max(1, run)
     return best_begin, best
 
 

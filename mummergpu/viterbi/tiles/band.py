@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from mummergpu.runtime.arrays import Int16Array, UInt16Array
+from mummergpu.runtime.arrays import ByteArray, Int16Array, UInt16Array
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, store_to, types
 from mummergpu.runtime.vectors import Vectors
@@ -49,7 +49,12 @@ class Scratch(NamedTuple):
     # For each anti-diagonal, from 0 on, and each register, `lanes.DIRECTION_WORDS` words with a bit
     # for each lane: the directions that leave the cell (`departures`).
     directions: DirectionArray
+    words: ByteArray  # 1 for each word of `WORD_BASES` bases that the reference has
 
+
+WORD_BASES: Final = 5
+WORDS: Final = 1 << 2 * WORD_BASES
+"""The bases of a word (`extension.shared_words`), and how many words there are."""
 
 PAD: Final = LANES * (MOST_REGISTERS + 1)
 """The codes before each copy, at most: half of the widest band outside of the matrix."""
@@ -69,6 +74,7 @@ def new_scratch(max_bases: int, max_gap: int) -> Scratch:
         _empty_lines(STATE_WORDS, np.int16),
         _empty_lines(2 * len(RESULTS) * MOST_LANES, np.int16),
         _empty_lines(steps * registers * DIRECTION_WORDS, np.uint16),
+        _empty_lines(WORDS, np.uint8),
     )
 
 
@@ -224,7 +230,7 @@ def compute_matrix(
     `registers` cover the band, up to `lanes.MOST_REGISTERS`. At most `max_pairs` pairs of
     anti-diagonals are computed.
     """
-    codes, state, results, directions = scratch
+    codes, state, results, directions, _ = scratch
     read_at, reference_at, length, reference_length = copies
     half = registers * LANES // 2
     read_at, reference_at = read_at - half, reference_at - half

@@ -21,9 +21,16 @@ from typing import Final
 
 import numpy as np
 
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_int64, inline, jit
 from mummergpu.sequence.codes import BREAK, CodeArray
-from mummergpu.sequence.extension import extend_left, extend_right
+from mummergpu.sequence.extension import (
+    BREAKS,
+    codes_as_word,
+    extend_left,
+    extend_right,
+    packed,
+)
 from mummergpu.viterbi.recurrence.lanes import LANES, MOST_LANES, NEVER
 from mummergpu.viterbi.recurrence.model import Costs
 from mummergpu.viterbi.recurrence.operations import MATCH_OPERATION, OperationArray
@@ -32,12 +39,18 @@ from mummergpu.viterbi.tiles.band import (
     ALL_PAIRS,
     END_RESULTS,
     STEP_RESULTS,
+    WORD_BASES,
+    WORDS,
     LaneArray,
     Scratch,
     compute_band,
     lane_of,
     write_path,
 )
+
+_WORDS_AT_ONCE: Final = 8 - WORD_BASES + 1
+_WORD_MASK: Final = np.uint64(WORDS - 1)
+_CODES_OF_BASES: Final = np.uint64(0x0303030303030303)
 
 CANNOT_REACH: Final = -1
 """The score of a tile in which no alignment has the least score that was asked for."""
@@ -114,6 +127,9 @@ def _extend(
     is_sure, score, i = try_without_gap(read, reference, tile, costs, min_score)
     if is_sure:
         return (score, i, i, 0) if score >= min_score else (CANNOT_REACH, 0, 0, 0)
+    shared = shared_words(read, reference, tile, costs, min_score, scratch.words)
+    if best_with_words(shared, costs) < min_score:
+        return CANNOT_REACH, 0, 0, 0
     band = min(first_band, costs.max_gap)
     all_pairs = as_int64(ALL_PAIRS)
     # A path outside the band has longer gaps than the score that was found allows.
@@ -124,6 +140,7 @@ def _extend(
         )
         score, i, j = _chosen_end(scratch.results, LANES * registers, length, used, bonus)
         band = max(longest_gaps(length, costs, max(score, min_score)))
+        band = min(band, longest_gap_with_words(shared, costs, max(score, min_score)))
         if band < LANES * registers:
             break
     if score < min_score:
@@ -189,6 +206,73 @@ def longest_gaps(length: int, costs: Costs, score: int) -> tuple[int, int]:
     insertion = max(0, spare - costs.insertion_open) // (costs.insertion_extend + match)
     deletion = max(0, spare - costs.deletion_open) // costs.deletion_extend
     return min(insertion, most), min(deletion, most)
+
+
+@jit
+def shared_words(
+    read: CodeArray,
+    reference: CodeArray,
+    tile: Tile,
+    costs: Costs,
+    min_score: int,
+    words: ByteArray,
+) -> int:
+    """Return how many words of the read are in the reference where an alignment may reach.
+
+    Up to three words beside the tile count, too. It is the length of the read, which says nothing,
+    if the read has a break, or if edits cost too little (`best_with_words`).
+    """
+    read_at, length, reference_at, reference_length, direction = tile
+    if (WORD_BASES - 1) * costs.match > least_penalty(costs):
+        return length
+    behind = min(reference_length, length + longest_gaps(length, costs, min_score)[1])
+    first, other = read_at, reference_at
+    if direction < 0:
+        first, other = first - length + 1, other - behind + 1
+    words[:] = 0
+    # Eight bases have four words.
+    for at in range(other, other + behind - WORD_BASES + 1, _WORDS_AT_ONCE):
+        bases = packed(codes_as_word(reference, at) & _CODES_OF_BASES)
+        for place in range(_WORDS_AT_ONCE):
+            words[bases >> np.uint64(2 * place) & _WORD_MASK] = 1
+    count = as_int64(0)
+    for at in range(first, first + length - WORD_BASES + 1, _WORDS_AT_ONCE):
+        codes = codes_as_word(read, at)
+        if codes & BREAKS != np.uint64(0):
+            return length
+        bases = packed(codes)
+        for place in range(_WORDS_AT_ONCE):
+            count += as_int64(words[bases >> np.uint64(2 * place) & _WORD_MASK])
+    return count
+
+
+@inline
+def least_penalty(costs: Costs) -> int:
+    """Return the least penalty of an edit: of a mismatch, or of a gap without its bases."""
+    return min(costs.mismatch, costs.insertion_open, costs.deletion_open)
+
+
+@inline
+def best_with_words(shared: int, costs: Costs) -> int:
+    """Return the most that an alignment of a tile scores whose sequences share some words.
+
+    Edits cut the bases that match into pieces. A piece of n bases has ``n - (WORD_BASES - 1)``
+    words, so with e edits at most ``shared + (e + 1) * (WORD_BASES - 1)`` bases match. Each further
+    edit brings fewer points than it costs: `shared_words` sees to that.
+    """
+    return (shared + WORD_BASES - 1) * costs.match + costs.end_bonus
+
+
+@inline
+def longest_gap_with_words(shared: int, costs: Costs, score: int) -> int:
+    """Return the longest gap with which such an alignment may have a score; negative if none may.
+
+    The penalty of the gap takes the place of that of another edit (`best_with_words`).
+    """
+    spare = best_with_words(shared, costs) + least_penalty(costs) - score
+    insertion = (spare - costs.insertion_open) // costs.insertion_extend
+    deletion = (spare - costs.deletion_open) // costs.deletion_extend
+    return max(insertion, deletion)
 
 
 @jit
