@@ -15,7 +15,13 @@ from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
 from mummergpu.viterbi.recurrence.model import MOST_BASES, Costs
 from mummergpu.viterbi.recurrence.tile import Tile
 from mummergpu.viterbi.tiles.band import new_scratch
-from mummergpu.viterbi.tiles.extension import CANNOT_REACH, extend_path, extend_score
+from mummergpu.viterbi.tiles.extension import (
+    CANNOT_REACH,
+    extend_path,
+    extend_score,
+    longest_gap_with_words,
+    shared_words,
+)
 from mummergpu.viterbi.tiles.gap_fill import fill_gap
 from mummergpu.viterbi.whole.whole_matrix import NO_MEMORY, MatrixScratch, align_whole
 
@@ -34,9 +40,12 @@ def extended(read, reference, costs, direction=1, first_band=8, min_score=0, sur
     """What both functions find for sequences that are written from the corner."""
     arrays = []
     for codes in (read, reference):
-        # What lies beyond the tile are bases like any others.
-        array = np.array([*codes, *[1] * surroundings][::direction], dtype=np.uint8)
-        arrays.append((with_margins(array), MARGIN if direction > 0 else MARGIN + array.size - 1))
+        # What lies beside the tile are bases like any others.
+        array = np.array([*[1] * surroundings, *codes, *[1] * surroundings], dtype=np.uint8)
+        at = MARGIN + surroundings
+        arrays.append(
+            (with_margins(array[::direction]), at if direction > 0 else at + len(codes) - 1)
+        )
     (read_codes, read_at), (reference_codes, reference_at) = arrays
     tile = Tile(read_at, len(read), reference_at, len(reference), direction)
     how = (read_codes, reference_codes, tile, costs, first_band, min_score, SCRATCH)
@@ -117,6 +126,54 @@ def test_a_gap_wider_than_the_first_band_is_found(gap):
     read = reference[:30] + random_bases(2, gap) + reference[30:70]
     found = check(read, reference[:72], costs, -1 if gap % 2 else 1)
     assert sum(length for length, operation in found.operations if operation == 1) == gap
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("gap", [1, 15, 16, 17, 31, 33])
+def test_a_gap_is_found_that_words_just_allow(gap, direction):
+    # The words at the gap are not in the reference: no other gap is longer and scores as much.
+    reference = random_bases(4, 110 + gap)
+    read = reference[:50] + reference[50 + gap :]
+    found = check(read, reference, Costs(), direction)
+    assert found[:3] == (115 - 6 - gap, 110, 110 + gap)
+    assert longest_gap_with_words(102, Costs(), found.score) == gap
+    # Breaks cost less than edits, and cut words as these do.
+    for at in range(3, 110, 5):
+        read[at] = BREAK
+    found = check(read, reference, Costs(unknown=0), direction)
+    assert (gap, 2) in found.operations
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("length", [0, 4, 5, 9, 34])
+def test_words_are_those_within_reach(length, direction):
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        read, reference = (random.integers(0, 4, size).tolist() for size in (length, 60))
+        at, reach = int(random.integers(0, 50)), length + 12
+        reference[at : at + length // 2] = read[: length // 2]
+        arrays = [
+            with_margins(np.array([*[0] * 3, *one, *[0] * 3][::direction], dtype=np.uint8))
+            for one in (read, reference)
+        ]
+        ends = (length, len(reference)) if direction < 0 else (1, 1)
+        tile = Tile(MARGIN + 2 + ends[0], length, MARGIN + 2 + ends[1], len(reference), direction)
+        found = shared_words(*arrays, tile, Costs(), length + 5 - 6 - 12, SCRATCH.words)
+        words = {tuple(reference[n : n + 5]) for n in range(min(len(reference), reach) - 4)}
+        least = sum(tuple(read[n : n + 5]) in words for n in range(length - 4))
+        beside = [0] * 3 + reference[: reach + 3] + [0] * 3
+        words = {tuple(beside[n : n + 5]) for n in range(len(beside) - 4)}
+        beside = [0] * 3 + read + [0] * 3
+        assert least <= found <= sum(tuple(beside[n : n + 5]) in words for n in range(length + 2))
+
+
+def test_words_say_nothing_where_edits_cost_little():
+    read = with_margins(np.zeros(30, dtype=np.uint8))
+    reference = with_margins(np.ones(30, dtype=np.uint8))
+    tile = Tile(MARGIN, 20, MARGIN, 30, 1)
+    for costs in (Costs(mismatch=3), Costs(insertion_open=3), Costs(deletion_open=3), Costs(2)):
+        assert shared_words(read, reference, tile, costs, 0, SCRATCH.words) == 20
+    assert shared_words(read, reference, tile, Costs(1, 4, 1, 4, 1, 4), 0, SCRATCH.words) == 0
 
 
 def test_a_gap_is_not_longer_than_the_most():
