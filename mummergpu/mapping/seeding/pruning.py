@@ -47,6 +47,12 @@ def prune_template(template: int, placing: Placing, limits: Limits, tops: Tops) 
     """
     pairing, table = placing.pairing, placing.table
     mates = pairing.mates
+    most = as_int64(0)
+    for read in range(template, template + mates):
+        most = max(most, as_int64(table.counts[read]))
+    if most <= BEST_KEPT:
+        # Each of them is one of the best of its read.
+        return as_int64(table.offsets[template + mates])
     pair_score = score_template(template, placing, tops)
     best_fixed = best_score_fixed(template, table), as_int64(NOTHING)
     if mates == 2:
