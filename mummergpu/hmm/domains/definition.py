@@ -146,9 +146,10 @@ class DomainFinder:
                 if missing < 0:
                     pieces = pieces.grown(-2 * missing)
                 elif missing > memory.content.size:
-                    memory = LentMemory.of_bytes(missing)
-        if memory.content.size <= _KEPT_BYTES:
-            self._room.memory = memory
+                    # Its pages are free before those of the new one are in use.
+                    memory = self._room.memory = LentMemory.of_bytes(missing)
+        if memory.content.size > _KEPT_BYTES:
+            self._room.memory = LentMemory.of_bytes(_LEAST_BYTES)
         if pieces.keys.size <= _KEPT_ROWS:
             self._room.pieces = pieces
         found = state[fields.ENVELOPES_FOUND]
