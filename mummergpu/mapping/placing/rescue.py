@@ -112,7 +112,7 @@ def mark_diagonals(
         # Eight words begin in eight bases. Rarely is one of them listed.
         at = MARGIN + first
         bases = packed(codes_as_word(reference, at) & _CODES_OF_BASES)
-        behind = packed(codes_as_word(reference, at + WORD_BASES) & _CODES_OF_BASES)
+        behind = packed(codes_as_word(reference, at + WORD_BASES))
         bases |= behind << np.uint64(2 * WORD_BASES)
         found = np.uint64(0)
         for place in range(WORD_BASES):

@@ -75,7 +75,6 @@ NONE_CHANGES_OUTPUT = {
 
 NEEDLESS = {
     ("candidates/candidates.py FARTHEST", "weigh_pairs"): "pairs beyond it weigh nothing",
-    ("seeding/pruning.py BEST_KEPT", "prune_template"): "no more are dropped (`mark_best`)",
 }
 """Places where a number that has cases elsewhere spares work only."""
 
@@ -126,6 +125,15 @@ def best_kept(count):
     table = table_of([whole(50)] * count)
     plain(pruning.mark_best)(0, 100, COSTS, table)
     return int(table.numbers[:, column.MARK].sum())
+
+
+def left_of(count):
+    """How many of so many candidates are left, of which the first is good."""
+    table = table_of([whole(100, BOUND=100), *[whole(5)] * (count - 1)])
+    placing = Placing(scoring_of(100), SINGLE, table)
+    kept = plain(pruning.prune_template)(0, placing, options.Limits(20, 0, 0), new_tops())
+    assert kept == table.offsets[1] and table.counts[0] == kept
+    return int(kept)
 
 
 def clusters_apart(distance):
@@ -594,6 +602,7 @@ BORDERS = [
         ("placing/secondary.py PARTS_OF_PLACE", 20, "are_at_one_place", shares_place,
          {18: NO, 19: NO, 20: YES}),
         ("seeding/pruning.py BEST_KEPT", 3, "mark_best", best_kept, {2: 2, 3: 3, 4: 3}),
+        ("seeding/pruning.py BEST_KEPT", 3, "prune_template", left_of, {2: 2, 3: 3, 4: 3}),
     ]
 ]  # fmt: skip
 

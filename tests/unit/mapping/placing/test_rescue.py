@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.in_memory import reference_of
 from helpers.mapped_reads import Mapped, block_of, random_bases, ungapped_score
+from helpers.uncompiled import Uncompiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import RESCUE_ROWS
 from mummergpu.mapping.placing import rescue
 from mummergpu.sequence.codes import BREAK, MARGIN, with_margins
+
+LONGEST_RUN = Uncompiled().function(rescue.longest_run)
 
 NO_MATCH = 1000
 """Matches of so many bases there are none, so there are no candidates at first."""
@@ -82,6 +85,21 @@ def test_the_good_diagonals_of_a_window_become_candidates(seed):
     # What is known already is not added again.
     assert rescue.rescue_mate(0, mapped.scoring, marks, table, window) == 0
     assert table.counts[0] == added
+
+
+def test_the_first_of_the_longest_runs_is_taken():
+    random = np.random.default_rng(2)
+    lengths = set()
+    for _ in range(60):
+        read = random.integers(0, 2, int(random.integers(1, 130))).astype(np.uint8)
+        reference = read.copy()
+        for place in random.integers(0, read.size, 8):
+            reference[place] = read[place] = BREAK
+        found = LONGEST_RUN(with_margins(read), MARGIN, read.size, with_margins(reference), MARGIN)
+        length, begin = longest_run(read, reference, 0, range(read.size))
+        assert found == ((begin, length) if length >= rescue.MIN_RUN else (0, 0))
+        lengths.add(length)
+    assert len(lengths) > 20 and min(lengths) < rescue.MIN_RUN
 
 
 def diagonals_with_words(read, reference, begin, end):
