@@ -270,10 +270,7 @@ class ProfileSearch(ProfileJob):
         Threads compare the profiles of the next pass before this one is joined.
         """
         first = self.next_pass(profiles)
-        context = self._context
-        # Memory holds the blocks of all tasks in work.
-        most = _BLOCKS_OF_TASKS * len(first)
-        window = max(context.window, min(most, _TASKS_OF_THREAD * context.threads))
+        window = self._window(len(first))
         blocks = self._filtered_blocks([first], profiles)
         del first
         with Prefetcher(blocks, 1) as ahead:
@@ -288,6 +285,13 @@ class ProfileSearch(ProfileJob):
                     done = of.before + task.place, of.before + count, task.proteins.end
                     self.tell(Phase.PROFILES, done, task.proteins, task.place / count)
                     of.add(task.number, one.hits, task.passed)
+
+    def _window(self, profiles: int) -> int:
+        """Return how many tasks of passes of some profiles are in work at once."""
+        context = self._context
+        # Memory holds the blocks of all of them.
+        most = min(_BLOCKS_OF_TASKS * profiles, _TASKS_OF_THREAD * context.threads)
+        return max(context.window, most)
 
     def _filtered_blocks(
         self, groups: list[list[Profile]], profiles: Iterator[Profile]
@@ -352,8 +356,7 @@ class ProfileSearch(ProfileJob):
         """Yield the hits of some profiles in a block, as `ProfilePass.add` takes them."""
         one = ProfilePass([own.profile for own in filters], 0, filters)
         tasks = (_Task(one, proteins, number, number) for number in numbers)
-        window = max(self._context.window, len(numbers))
-        with closing(self._found(tasks, window)) as results:
+        with closing(self._found(tasks, self._window(len(numbers)))) as results:
             for found in results:
                 assert isinstance(found, _Found)
                 passed = found.task.passed

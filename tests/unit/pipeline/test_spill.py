@@ -38,7 +38,7 @@ from mummergpu.pipeline.context import RunContext
 from mummergpu.pipeline.mapping_groups import MemoryGate, SpilledAlignments
 from mummergpu.pipeline.profile_job import NumberedProteins
 from mummergpu.pipeline.progress import QueryProgress
-from mummergpu.pipeline.search_profiles import ProfileSearch, _Found, _Task
+from mummergpu.pipeline.search_profiles import ProfilePass, ProfileSearch, _Found, _Task
 from mummergpu.pipeline.spill import ArrayFile, SpilledMems, SpilledQueries
 from mummergpu.sequence.codes import MARGIN
 from mummergpu.sequence.mems import MemColumns
@@ -318,20 +318,21 @@ def test_many_short_tasks_are_done_while_one_is_long(monkeypatch):
     context = RunContext(threads=2)
     search = ProfileSearch(None, context, None, None)
 
-    def work(_, task):
+    def work(task):
         if task.number == 0:
             assert enough.wait(PATIENCE), f"{len(done)} of the others were done meanwhile"
         else:
             done.append(task.number)
             if len(done) == PROFILES - 1:
                 enough.set()
-        return _Found(task.proteins, task.number, None, np.zeros(0, dtype=np.int64))
+        return _Found(task, None)
 
     monkeypatch.setattr(search, "_search", work)
     proteins = some_proteins(3)
-    tasks = (_Task(proteins, number) for number in range(PROFILES))
-    with closing(search._found([None] * PROFILES, tasks)) as results:
-        assert [one.number for one in results] == [*range(PROFILES)]
+    one = ProfilePass([], 0)
+    tasks = (_Task(one, proteins, number, number) for number in range(PROFILES))
+    with closing(search._found(tasks, search._window(PROFILES))) as results:
+        assert [one.task.number for one in results] == [*range(PROFILES)]
     context.executor.shutdown()
 
 
@@ -341,25 +342,27 @@ def test_memory_holds_few_blocks_though_one_is_long(monkeypatch):
     context = RunContext(threads=2)
     search = ProfileSearch(None, context, None, None)
 
-    def work(_, task):
+    def work(task):
         if task.survivors is not None:
             gate.wait(0.5)
-        return _Found(task.proteins, task.number, None, np.zeros(0, dtype=np.int64))
+        return _Found(task, None)
 
     def tasks():
         for block in range(200):
             drawn.append(block)
-            yield _Task(some_proteins(2), 0, np.array([0]) if block == 0 else None)
+            survivors = np.array([0]) if block == 0 else None
+            yield _Task(ProfilePass([], 0), some_proteins(2), 0, 0, survivors)
 
     monkeypatch.setattr(search, "_search", work)
-    with closing(search._found([None], tasks())) as results:
+    with closing(search._found(tasks(), search._window(1))) as results:
         next(results)
         assert len(drawn) <= context.window + 1
     context.executor.shutdown()
 
 
 def test_survivors_are_cut_for_the_sums_and_again_for_what_is_left():
-    task = _Task(some_proteins(3000), 5, Reached.of_all(np.arange(3000), VITERBI))
+    reached = Reached.of_all(np.arange(3000), VITERBI)
+    task = _Task(ProfilePass([], 0), some_proteins(3000), 5, 0, reached)
     parts = [*task.parts()]
     every = [one.survivors.sequences for one in parts if one.survivors is not None]
     assert [one.size for one in every] == [1024, 1024, 952]
