@@ -68,8 +68,8 @@ def open_device(
 ) -> tuple[Device, KernelCache]:
     """Open the device that the options name, for programs besides the search.
 
-    The stack closes the device. The cache compiles programs for it. If something is missing, a
-    `BackendError` says what, and how to install it.
+    The stack closes the device; callers make it current. The cache compiles programs for it. If
+    something is missing, a `BackendError` says what, and how to install it.
     """
     facts = cuda_facts(False, options.library)
     missing = obstacles(facts, options.library)

@@ -153,7 +153,7 @@ def with_survivors(
 
 
 PROFILES_AT_ONCE: Final = 1000
-"""The profiles of a pass over the proteins of a file: memory holds those of two passes."""
+"""The profiles of a pass over the proteins of a file: memory holds those of up to three passes."""
 
 _DEVICE_RESIDUES: Final = 1 << 32
 """The residues that a device compares in a pass over proteins in memory: the number of profiles,
