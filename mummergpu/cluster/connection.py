@@ -10,6 +10,7 @@ import logging
 import os
 import platform
 import socket
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -121,6 +122,10 @@ class OpenCluster:
         """Call a function on all workers that still answer at once."""
         with suppress(Exception):
             self.client.run(function, *arguments, on_error="ignore", callback_timeout=2)
+
+    def start_on_all(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function on all workers, and do not wait for it; its failures do not count."""
+        threading.Thread(target=self.tell_all, args=(function, *arguments), daemon=True).start()
 
     def _ask(self, call: Callable[..., Any], **arguments: Any) -> Any:
         with self.clear_errors():

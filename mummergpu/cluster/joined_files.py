@@ -8,6 +8,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+import numpy as np
+
 from mummergpu.errors import OutputError
 from mummergpu.output.bytes.compression import BGZF_BLOCK_BYTES, BgzfCompressor, Compressor
 from mummergpu.output.bytes.texts import Piece
@@ -15,6 +17,7 @@ from mummergpu.output.formats import FORMATS, RowKind
 from mummergpu.output.open_sink import warn_of_names
 from mummergpu.output.sink import ByteSink, OpenRequest, OutputContext, SeveralSinks, Sink
 from mummergpu.output.targets import BGZF, OutputTarget
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.stats import Stats
 from mummergpu.runtime.unfinished_file import parts_folder
@@ -42,7 +45,7 @@ def block_text_bytes(compressor: Compressor | None) -> int:
 
 
 def pack_part(
-    text: bytes | bytearray,
+    text: ByteArray,
     offset: int,
     compressor: Compressor | None,
     folder: str | None,
@@ -55,24 +58,25 @@ def pack_part(
     disk.
     """
     block = block_text_bytes(compressor)
-    first = min(-offset % block, len(text))
-    last = first + (len(text) - first) // block * block
-    blocks = _blocks(memoryview(text)[first:last], compressor)
+    first = min(-offset % block, text.size)
+    last = first + (text.size - first) // block * block
+    blocks = _blocks(text[first:last], compressor)
     path, body, size = None, b"", 0
     if folder is None:
         body = b"".join(blocks)
         size = len(body)
     elif last > first:
         path, size = _write(blocks, folder, is_synced)
-    return PackedPart(bytes(text[:first]), body, path, size, bytes(text[last:]))
+    return PackedPart(text[:first].tobytes(), body, path, size, text[last:].tobytes())
 
 
-def _blocks(text: memoryview, compressor: Compressor | None) -> Iterator[bytes]:
+def _blocks(text: ByteArray, compressor: Compressor | None) -> Iterator[bytes]:
     if compressor is None:
         yield cast(bytes, text)
         return
-    for begin in range(0, len(text), compressor.chunk_bytes):
-        yield compressor.compress(cast(bytes, text[begin : begin + compressor.chunk_bytes]))
+    for begin in range(0, text.size, compressor.chunk_bytes):
+        packed = compressor.compress_parts([text[begin : begin + compressor.chunk_bytes]])
+        yield cast(bytes, packed)
 
 
 def _write(blocks: Iterator[bytes], folder: str, is_synced: bool) -> tuple[str, int]:
@@ -235,6 +239,29 @@ class _Pieces(list[Any]):
     """The items of an iterator on a worker."""
 
 
+class _Text:
+    """A text that grows; other threads run while it is copied, as they would not for bytes."""
+
+    def __init__(self) -> None:
+        self._room: ByteArray = np.empty(0, dtype=np.uint8)
+        self._size = 0
+
+    @property
+    def written(self) -> ByteArray:
+        """The text."""
+        return self._room[: self._size]
+
+    def add(self, piece: Piece) -> None:
+        """Append a piece."""
+        end = self._size + len(piece)
+        if end > self._room.size:
+            room = np.empty(max(end, 2 * self._room.size), dtype=np.uint8)
+            room[: self._size] = self.written
+            self._room = room
+        self._room[self._size : end] = np.frombuffer(piece, dtype=np.uint8)
+        self._size = end
+
+
 class PreparedFiles:
     """The same files on a worker, which prepares their rows."""
 
@@ -253,18 +280,16 @@ class PreparedFiles:
 
     def joined(self, prepared: Iterable[list[Any]]) -> list[Any]:
         """Return the bytes of each file as an array, or the rows prepared by its sink as a list."""
-        found: list[Any] = [
-            bytearray() if isinstance(sink, ByteSink) else [] for sink in self._sinks
-        ]
+        found: list[Any] = [_Text() if isinstance(sink, ByteSink) else [] for sink in self._sinks]
         for of_block in prepared:
             for sink, whole, own in zip(self._sinks, found, of_block, strict=True):
                 if isinstance(sink, ByteSink):
                     for piece in own:
-                        whole += memoryview(piece)
+                        whole.add(piece)
                         sink.take_back(piece)
                 else:
                     whole.append(_Pieces(own) if hasattr(own, "__next__") else own)
-        return found
+        return [one.written if isinstance(one, _Text) else one for one in found]
 
     def close(self) -> None:
         """Close the sinks."""

@@ -26,6 +26,8 @@ from mummergpu.cluster.options import ClusterOptions
 from mummergpu.cluster.worker import (
     FoundRows,
     PartReport,
+    begin_to_import,
+    begin_to_open,
     device_of_process,
     find,
     forget,
@@ -66,12 +68,12 @@ from mummergpu.runtime.output_file import OutputFile
 from mummergpu.runtime.progress import Phase, Work
 from mummergpu.runtime.stats import Stats
 
-PART_BYTES: Final = 1 << 25
-"""The approximate text bytes of a part, which takes long to map compared with sending it."""
-
+PART_BYTES: Final = 1 << 26
 MIN_PART_BYTES: Final = 1 << 22
-PARTS_OF_THREAD: Final = 16
-"""With fewer parts per thread, many threads would wait for the last ones."""
+PARTS_OF_THREAD: Final = 2
+"""The most and the least approximate text bytes of a part, and how many parts a thread gets at
+least. All threads of a worker map its parts together; for each one, they wait for the lock of the
+interpreter more often."""
 
 SENT_BASES: Final = 1 << 22
 """The bases of a block of reads that is sent."""
@@ -206,6 +208,8 @@ def run(options: MapOptions, context: RunContext, cluster: ClusterOptions) -> No
         raise OptionClashError("unmapped", "cluster", "workers write alignments only")
     with context.stats.stage("end_to_end"), open_cluster(cluster, context.notice) as opened:
         check_versions(opened)
+        # Both take longer than what this process does meanwhile.
+        opened.start_on_all(begin_to_import, __name__)
         is_cut = is_cuttable(options.sources)
         try:
             _Run(options, context, opened).run(is_cut)
@@ -258,6 +262,7 @@ class _Run:
                 *(joined.compressions, joined.folders),
             )
             stack.callback(self._cluster.tell_all, forget, work.token)
+            self._cluster.start_on_all(begin_to_open, work)
             libraries = LibraryEstimate(options, reads, self._measure(work)).libraries(context)
             work = replace(work, libraries=libraries)
             parts = self._cut_parts() if is_cut else _sent_parts(reads.blocks())

@@ -105,7 +105,8 @@ class MatchFinder:
         index = job.plan_index(source, reference, backend)
         self._groups = len(index.groups)
         self._opened = OpenSearch(index, backend, index.search_length, KeptIndex(index))
-        self._done = job.done
+        search = self._opened.block_search(self._options.search, None, job.done.searched)
+        self._loop = BlockSearchLoop(search, self._context, job.done)
         self._reference = reference
         self._open_files(work, job, backend.sizes.max_rows)
 
@@ -124,9 +125,8 @@ class MatchFinder:
     def _results(self, block: QueryBlock, sink: MatchSink[Any], stats: Stats) -> Iterator[Any]:
         """Yield the matches of a block as prepared by a sink."""
         found = MatchWriter(self._options, self._reference, sink, stats)
-        search = self._opened.block_search(self._options.search, None, self._done.searched)
         with self._opened.exclusive():
-            results = BlockSearchLoop(search, self._context, self._done).results(
+            results = self._loop.results(
                 self._groups,
                 lambda number: self._opened.load_group(number, self._context),
                 iter([block]),

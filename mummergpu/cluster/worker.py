@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
 
 from mummergpu.cluster.joined_files import PackedPart, pack_part
 from mummergpu.cluster.options import OF_LOCAL
@@ -43,7 +47,7 @@ class FoundRows:
 
 def sizes_of(rows: Sequence[Any]) -> tuple[int, ...]:
     """Return the bytes for each file."""
-    return tuple(len(one) if isinstance(one, bytes | bytearray) else 0 for one in rows)
+    return tuple(one.size if isinstance(one, np.ndarray) else 0 for one in rows)
 
 
 class PartFinder(Protocol):
@@ -98,18 +102,43 @@ _lock: Final = threading.Lock()
 
 def find(work: Work, part: Any) -> Any:
     """Do the work on a part, with the data that this process has loaded for it."""
-    with _lock:
-        if work.token not in _opened:
-            _forget_idle()
-            _opened[work.token] = _Opened(work.open(*threads_and_number()), time.monotonic())
-        opened = _opened[work.token]
-        opened.users += 1
+    opened = _take(work, *threads_and_number())
     try:
         return opened.finder.find(work, part)
     finally:
         with _lock:
             opened.users -= 1
             opened.used = time.monotonic()
+
+
+def _take(work: Work, threads: int, number: int | None) -> _Opened:
+    """Return the data of a run, loaded once, with one more user."""
+    with _lock:
+        if work.token not in _opened:
+            _forget_idle()
+            _opened[work.token] = _Opened(work.open(threads, number), time.monotonic())
+        opened = _opened[work.token]
+        opened.users += 1
+    return opened
+
+
+def begin_to_open(work: Work, dask_worker: Any = None) -> None:
+    """Begin to load the data of a run, which its first part would wait for."""
+
+    def open_work() -> None:
+        # Whoever does the first part raises the error again.
+        with suppress(Exception):
+            opened = _take(work, *threads_and_number(dask_worker))
+            with _lock:
+                opened.users -= 1
+
+    # In a thread: the worker could not answer while this waits.
+    threading.Thread(target=open_work, daemon=True).start()
+
+
+def begin_to_import(module: str) -> None:
+    """Begin to import the module of a job."""
+    threading.Thread(target=import_module, args=(module,), daemon=True).start()
 
 
 def report(found: FoundRows) -> PartReport:
@@ -157,11 +186,14 @@ def _forget_idle() -> None:
             _opened.pop(token).finder.close()
 
 
-def threads_and_number() -> tuple[int, int | None]:
-    """Return the threads of this worker, and its number among the processes of ``local:N``."""
+def threads_and_number(worker: Any = None) -> tuple[int, int | None]:
+    """Return the threads of a worker, and its number among the processes of ``local:N``.
+
+    The worker is that of the task that calls this, unless another one is given.
+    """
     from distributed import get_worker
 
-    worker = get_worker()
+    worker = worker or get_worker()
     number = int(worker.name) if OF_LOCAL in worker.state.total_resources else None
     return int(worker.state.nthreads), number
 

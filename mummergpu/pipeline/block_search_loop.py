@@ -60,17 +60,15 @@ them and the results made from them."""
 class BlockParts:
     """Cuts blocks into parts sized by the matches of earlier parts; any thread may call `add`."""
 
-    def __init__(self, sizes: WorkSizes, group_count: int = 1) -> None:
-        # Each later group is expected to have the same number of matches.
-        self._group_count = group_count
+    def __init__(self, sizes: WorkSizes) -> None:
         self._first_batch_bases = sizes.first_batch_bases
         self._max_rows = sizes.max_rows
         self._density: float | None = None
         self._lock = threading.Lock()
 
     def add(self, bases: int, rows: int) -> None:
-        """Record the number of matches of a part on a group."""
-        density = self._group_count * rows / max(bases, 1)
+        """Record the expected number of matches of a part on all groups."""
+        density = rows / max(bases, 1)
         with self._lock:
             kept = 0.0 if self._density is None else self._density * FORGETTING
             self._density = max(density, kept)
@@ -185,7 +183,8 @@ class BlockSearchLoop:
     If `cuts_blocks`, blocks are cut by the number of their matches (`BlockParts`), so the queries
     of a block vary from run to run. `max_rows` limits the matches of a part further than the
     backend does. `maps` says that threads have far more to do with a part than a device that
-    searches it.
+    searches it. Several calls of `results`, also at the same time, learn from each other how large
+    parts may be.
     """
 
     def __init__(
@@ -201,6 +200,8 @@ class BlockSearchLoop:
         sizes = search.sizes
         self._sizes = replace(sizes, max_rows=min(sizes.max_rows, max_rows))
         self._cuts_blocks = cuts_blocks
+        self._parts = BlockParts(self._sizes)
+        self._drawn = 0
         self._executor, self._window = context.executor, context.window
         self._threads, self._has_device = context.threads, context.waiting_threads > 0
         self._maps = maps
@@ -224,9 +225,8 @@ class BlockSearchLoop:
         """
         spilled: list[SpilledMems] = []
         before: SpilledGroup | None = None
-        parts = BlockParts(self._sizes, group_count)
         if self._cuts_blocks:
-            blocks = self._parts(blocks, parts, group_count)
+            blocks = self._in_parts(blocks, group_count)
         with ExitStack() as stack:
             for number in range(group_count):
                 load_group(number)
@@ -238,7 +238,7 @@ class BlockSearchLoop:
                 tasks = self._tasks(blocks, merged, before.rows if before else ())
                 search = partial(
                     self._search_task,
-                    parts,
+                    group_count,
                     prepare if is_last else _columns,
                     fused if group_count == 1 else None,
                 )
@@ -257,26 +257,23 @@ class BlockSearchLoop:
                     spilled = [*([] if merged else spilled), kept.mems]
                     before, blocks = kept, kept.queries.read_blocks()
 
-    def _parts(
-        self, blocks: Iterator[QueryBlock], parts: BlockParts, group_count: int
-    ) -> Iterator[QueryBlock]:
+    def _in_parts(self, blocks: Iterator[QueryBlock], group_count: int) -> Iterator[QueryBlock]:
         """Yield blocks in parts; with one group, blocks that need all threads stay whole."""
-        drawn = 0
 
         def fair() -> int:
             expected = self._progress.expected_bases
-            left = UNBOUNDED if expected is None else max(0, expected - drawn)
+            left = UNBOUNDED if expected is None else max(0, expected - self._drawn)
             if self._has_device:
                 # It takes as long for a small part; but it searches one after the other, and while
                 # the first ones are small, threads get theirs sooner.
-                left = min(left, drawn) if self._maps else UNBOUNDED
+                left = min(left, self._drawn) if self._maps else UNBOUNDED
             return left // self._threads
 
         for block in blocks:
             whole = group_count == 1 and self._search.needs_all_threads(block)
-            for part in (block,) if whole else parts.parts(block, fair):
+            for part in (block,) if whole else self._parts.parts(block, fair):
                 yield part
-                drawn += part.base_count
+                self._drawn += part.base_count
 
     def _tasks(
         self, blocks: Iterator[QueryBlock], spilled: Sequence[SpilledMems], rows: Sequence[int]
@@ -300,7 +297,7 @@ class BlockSearchLoop:
 
     def _search_task(
         self,
-        parts: BlockParts,
+        group_count: int,
         prepare: Callable[[QueryBlock, BlockMems], Any],
         fused: FusedSearch[Any] | None,
         task: Task,
@@ -324,7 +321,8 @@ class BlockSearchLoop:
             if mems is None:
                 return None
             found = match_count(mems)
-            parts.add(block.base_count, found)
+            # Each later group is expected to have the same number of matches.
+            self._parts.add(block.base_count, group_count * found)
             groups, rows = [*groups, mems], rows + found
         with self._stats.stage("coords_to_buffers"):
             merged = self._search.merge_groups(groups)

@@ -132,6 +132,7 @@ class ReadMapping:
         if self._is_whole:
             search.load_group(0)
         self._mapper = search.mapper()
+        self._first = self._loop(search.first, progress)
         self._begins_at_last = False
 
     def template_sizes(
@@ -150,7 +151,8 @@ class ReadMapping:
             return sizes
 
         silent = QueryProgress(lambda _: None, _STRANDS)
-        return [*self._searched(self._search.first, iter(parts), measure, silent)]
+        loop = self._loop(self._search.first, silent)
+        return [*self._searched(loop, iter(parts), measure)]
 
     def results(
         self, blocks: Iterator[ReadBlock], sizes: PairSizes, prepare: Prepare[Result]
@@ -173,8 +175,7 @@ class ReadMapping:
         fused: FusedSearch[Result] | None = None
         if self._is_whole:
             fused = self._search.fused_search(self._mapper, sizes, prepare)
-        first, progress = self._search.first, self._progress
-        yield from self._searched(first, blocks, map_and_prepare, progress, fused)
+        yield from self._searched(self._first, blocks, map_and_prepare, fused)
 
     @contextmanager
     def _mapping_of(self, mems: BlockMems) -> Generator[None]:
@@ -212,8 +213,7 @@ class ReadMapping:
 
         # This thread writes the blocks in order, while others map the next ones.
         bases = 0
-        search, progress = self._search.first, self._progress
-        with closing(self._searched(search, blocks, map_once, progress)) as results:
+        with closing(self._searched(self._first, blocks, map_once)) as results:
             for block, columns, doubtful in results:
                 first.write_alignments(block, columns, doubtful)
                 if doubtful.numbers.size:
@@ -235,7 +235,8 @@ class ReadMapping:
             progress = QueryProgress(self._context.progress.tell, _STRANDS)
             progress.expect_groups(self._search.group_count, 0)
             progress.read(bases, 1.0)
-            yield from self._searched(second.search, again.read_blocks(), keep, progress)
+            loop = self._loop(second.search, progress)
+            yield from self._searched(loop, again.read_blocks(), keep)
 
     def _map_again(
         self,
@@ -262,12 +263,14 @@ class ReadMapping:
         tasks, context = _with_second(first, second), self._context
         yield from ordered_results(context.executor, context.window, tasks, map_and_prepare)
 
+    def _loop(self, search: BlockSearch, progress: QueryProgress) -> BlockSearchLoop:
+        return BlockSearchLoop(search, self._context, progress, max_rows=self._max_rows, maps=True)
+
     def _searched(
         self,
-        search: BlockSearch,
+        loop: BlockSearchLoop,
         blocks: Iterator[QueryBlock],
         prepare: Callable[[QueryBlock, BlockMems], Result],
-        progress: QueryProgress,
         fused: FusedSearch[Result] | None = None,
     ) -> Generator[Result]:
         """Search blocks on all groups; yield the result of each with all of its matches.
@@ -281,10 +284,7 @@ class ReadMapping:
         def load(number: int) -> None:
             self._search.load_group(order[number])
 
-        passes = BlockSearchLoop(
-            search, self._context, progress, max_rows=self._max_rows, maps=True
-        )
-        yield from passes.results(count, load, blocks, prepare, fused)
+        yield from loop.results(count, load, blocks, prepare, fused)
 
 
 def _with_second(

@@ -61,6 +61,7 @@ def inside(folder, monkeypatch):
     """Small files are cut, too."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(on_machines, "MIN_PART_BYTES", 12_000)
+    monkeypatch.setattr(on_machines, "PARTS_OF_THREAD", 16)
 
 
 @pytest.fixture(scope="module")

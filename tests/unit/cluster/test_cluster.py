@@ -17,7 +17,7 @@ from mummergpu.cluster import connection, flow, worker
 from mummergpu.cluster.connection import WorkerFacts, check_files, check_folders, check_versions
 from mummergpu.cluster.flow import Flow, Steps
 from mummergpu.cluster.joined_files import PartJoiner, block_text_bytes, pack_part
-from mummergpu.cluster.options import ClusterOptions
+from mummergpu.cluster.options import OF_LOCAL, ClusterOptions
 from mummergpu.cluster.worker import device_of_process
 from mummergpu.cuda.driver import DriverFacts
 from mummergpu.errors import ClusterError, OptionError
@@ -275,10 +275,45 @@ def test_parts_make_the_same_file(tmp_path, name, has_folder, seed):
         offset = joiner.waiting_bytes
         joiner.begin(compressor)
         for text in texts:
-            joiner.add_part(pack_part(text, offset, compressor, folder))
+            array = np.frombuffer(text, dtype=np.uint8)
+            joiner.add_part(pack_part(array, offset, compressor, folder))
             offset += len(text)
         joiner.add(tail)
         joiner.finish()
     whole = compressed(head + b"".join(texts) + tail, name)
     assert (tmp_path / "out").read_bytes() == whole
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
+
+
+class PlayedWork:
+    """Work whose data are loaded by `open`, unless it fails the first time."""
+
+    token = "played"
+
+    def __init__(self, fails):
+        self.fails = fails
+        self.tried = threading.Semaphore(0)
+        self.opened = []
+
+    def open(self, threads, number):
+        self.tried.release()
+        if self.fails and not self.opened:
+            self.opened.append(None)
+            raise OSError("not yet")
+        self.opened.append((threads, number))
+        return SimpleNamespace(find=lambda work, part: part, close=lambda: None)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_worker_loads_its_data_before_the_first_part(fails, monkeypatch):
+    pytest.importorskip("distributed")
+    own = SimpleNamespace(name="1", state=SimpleNamespace(nthreads=3, total_resources={OF_LOCAL}))
+    monkeypatch.setattr("distributed.get_worker", lambda: own)
+    monkeypatch.setattr(worker, "_opened", {})
+    work = PlayedWork(fails)
+    worker.begin_to_open(work, own)
+    assert work.tried.acquire(timeout=30)
+    # What was loaded is not loaded again; what failed is tried again for the part.
+    assert worker.find(work, "part") == "part"
+    assert work.opened == [*([None] if fails else []), (3, 1)]
+    worker._forget("played")

@@ -234,14 +234,24 @@ def test_a_device_gets_small_parts_first_and_last_of_reads_to_map():
     progress.read(100_000, 1.0)
     for maps in (False, True):
         loop = BlockSearchLoop(search, RunContext(4, waiting_threads=2), progress, maps=maps)
-        parts = BlockParts(loop._sizes)
-        sizes = [part.base_count for part in loop._parts(iter(blocks), parts, 1)]
+        sizes = [part.base_count for part in loop._in_parts(iter(blocks), 1)]
         assert sum(sizes) == 100_000
         if not maps:
             assert sizes == [10_000] * 10
             continue
         assert sizes[:4] == [2500] * 4 and sizes[-4:] == [2500] * 4
         assert 5000 <= max(sizes) and len(sizes) < 40
+
+
+def test_a_loop_remembers_how_many_matches_earlier_reads_had():
+    search = SimpleNamespace(sizes=SIZES, needs_all_threads=lambda block: False)
+    loop = BlockSearchLoop(search, RunContext(1), QueryProgress(lambda work: None, 1))
+    sizes = []
+    for _ in range(2):
+        first = next(loop._in_parts(iter([block_of_lengths([10] * 1000)]), 1))
+        sizes.append(first.base_count)
+        loop._parts.add(first.base_count, 0)
+    assert sizes == [SIZES.first_batch_bases, 10_000]
 
 
 def test_no_matches_cut_nothing_and_many_cut_to_small_parts():
