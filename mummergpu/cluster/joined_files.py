@@ -239,29 +239,6 @@ class _Pieces(list[Any]):
     """The items of an iterator on a worker."""
 
 
-class _Text:
-    """A text that grows; other threads run while it is copied, as they would not for bytes."""
-
-    def __init__(self) -> None:
-        self._room: ByteArray = np.empty(0, dtype=np.uint8)
-        self._size = 0
-
-    @property
-    def written(self) -> ByteArray:
-        """The text."""
-        return self._room[: self._size]
-
-    def add(self, piece: Piece) -> None:
-        """Append a piece."""
-        end = self._size + len(piece)
-        if end > self._room.size:
-            room = np.empty(max(end, 2 * self._room.size), dtype=np.uint8)
-            room[: self._size] = self.written
-            self._room = room
-        self._room[self._size : end] = np.frombuffer(piece, dtype=np.uint8)
-        self._size = end
-
-
 class PreparedFiles:
     """The same files on a worker, which prepares their rows."""
 
@@ -280,20 +257,30 @@ class PreparedFiles:
 
     def joined(self, prepared: Iterable[list[Any]]) -> list[Any]:
         """Return the bytes of each file as an array, or the rows prepared by its sink as a list."""
-        found: list[Any] = [_Text() if isinstance(sink, ByteSink) else [] for sink in self._sinks]
+        found: list[list[Any]] = [[] for _ in self._sinks]
         for of_block in prepared:
             for sink, whole, own in zip(self._sinks, found, of_block, strict=True):
                 if isinstance(sink, ByteSink):
-                    for piece in own:
-                        whole.add(piece)
-                        sink.take_back(piece)
+                    whole += own
                 else:
                     whole.append(_Pieces(own) if hasattr(own, "__next__") else own)
-        return [one.written if isinstance(one, _Text) else one for one in found]
+        return [
+            _text_of(sink, whole) if isinstance(sink, ByteSink) else whole
+            for sink, whole in zip(self._sinks, found, strict=True)
+        ]
 
     def close(self) -> None:
         """Close the sinks."""
         self.sink.close()
+
+
+def _text_of(sink: ByteSink[Any, Any], pieces: Sequence[Piece]) -> ByteArray:
+    """Return a text in one array, and give its pieces back; other threads run meanwhile."""
+    arrays = [np.frombuffer(piece, dtype=np.uint8) for piece in pieces]
+    text: ByteArray = np.concatenate([np.empty(0, dtype=np.uint8), *arrays])
+    for piece in pieces:
+        sink.take_back(piece)
+    return text
 
 
 def _drop(_piece: Piece) -> None:

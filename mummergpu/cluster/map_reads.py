@@ -153,7 +153,7 @@ class MapFinder:
         self._files = PreparedFiles(options.outputs, facts, RowKind.READS)
         self._stack.callback(self._files.close)
         self._is_whole = search.group_count == 1
-        return job.mapping(search)
+        return job.mapping(search, in_parts=True)
 
     def find(self, work: MapWork, part: PartOfReads | FirstReads) -> Any:
         """Return the alignments of a part, or the insert sizes of the first reads."""

@@ -170,9 +170,10 @@ class MapJob:
             index, backend, mapping, second_length, self._context, self._done.searched, kept_pages
         )
 
-    def mapping(self, search: MappingSearch) -> ReadMapping:
-        """Return the mapping of the reads."""
-        return ReadMapping(search, self._context, self._done, self._options.memory is not None)
+    def mapping(self, search: MappingSearch, in_parts: bool = False) -> ReadMapping:
+        """Return the mapping of the reads, which may come in parts (`ReadMapping`)."""
+        is_limited = self._options.memory is not None
+        return ReadMapping(search, self._context, self._done, is_limited, in_parts)
 
     def pair_sizes(self, reads: ReadStream[ReadBlock], mapping: ReadMapping) -> PairSizes:
         """Return the insert sizes: those of the user, or an estimate for each library."""

@@ -113,7 +113,11 @@ class SpilledAlignments(SpilledQueries):
 
 
 class ReadMapping:
-    """Maps the reads of a run, while all pages are loaded, or one group after the other."""
+    """Maps the reads of a run, while all pages are loaded, or one group after the other.
+
+    If `in_parts`, several threads call `results`, each for a part of the reads; so all threads have
+    blocks from the start, which need not be small.
+    """
 
     def __init__(
         self,
@@ -121,6 +125,7 @@ class ReadMapping:
         context: RunContext,
         progress: QueryProgress,
         is_limited: bool = False,
+        in_parts: bool = False,
     ) -> None:
         bytes_of_all = CANDIDATES_BYTES + context.threads * CANDIDATES_BYTES_PER_THREAD
         self._max_rows = MOST_ROWS_IF_LIMITED if is_limited else MOST_ROWS
@@ -132,7 +137,7 @@ class ReadMapping:
         if self._is_whole:
             search.load_group(0)
         self._mapper = search.mapper()
-        self._first = self._loop(search.first, progress)
+        self._first = self._loop(search.first, progress, not in_parts)
         self._begins_at_last = False
 
     def template_sizes(
@@ -151,7 +156,8 @@ class ReadMapping:
             return sizes
 
         silent = QueryProgress(lambda _: None, _STRANDS)
-        loop = self._loop(self._search.first, silent)
+        # The parts are small already.
+        loop = self._loop(self._search.first, silent, False)
         return [*self._searched(loop, iter(parts), measure)]
 
     def results(
@@ -263,8 +269,10 @@ class ReadMapping:
         tasks, context = _with_second(first, second), self._context
         yield from ordered_results(context.executor, context.window, tasks, map_and_prepare)
 
-    def _loop(self, search: BlockSearch, progress: QueryProgress) -> BlockSearchLoop:
-        return BlockSearchLoop(search, self._context, progress, max_rows=self._max_rows, maps=True)
+    def _loop(
+        self, search: BlockSearch, progress: QueryProgress, maps: bool = True
+    ) -> BlockSearchLoop:
+        return BlockSearchLoop(search, self._context, progress, max_rows=self._max_rows, maps=maps)
 
     def _searched(
         self,
