@@ -23,9 +23,10 @@ import numba
 from numba.core import codegen, cpu
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
+from numba.np.numpy_support import as_dtype
 
 from mummergpu.runtime.compiled.announcement import compilation
-from mummergpu.runtime.compiled.image import pack_code
+from mummergpu.runtime.compiled.image import UNSUITED, pack_code
 from mummergpu.runtime.compiled.linker import ENTRY, UnsuitedCodeError, image_of, target_machine
 from mummergpu.runtime.compiled.signatures import text_of_result, types_of_text
 from mummergpu.runtime.compiled.sources import digest_of_function, digest_of_sources
@@ -43,6 +44,13 @@ if hasattr(getattr(cpu, "CPUTargetOptions", None), "_nrt"):
 
 _WORD_BYTES: Final = 8
 
+_DATA: Final = object.__basicsize__
+_SHAPE, _FLAGS = _DATA + 16, _DATA + 48
+"""Where an array of numpy has the address of its elements, that of its shape, and its flags."""
+
+_WRITABLE_IN_ORDER: Final = 0x401
+"""The flags of arrays that are contiguous and not read-only."""
+
 
 def compile_image(callee: Callee, types: str) -> bytes:
     """Return the image of a function for types of arguments (`signatures.flatten`).
@@ -57,7 +65,7 @@ def compile_image(callee: Callee, types: str) -> bytes:
         if result.library.has_dynamic_globals or result.lifted:
             raise UnsuitedCodeError("code of this process")
         returned = text_of_result(result.signature.return_type)
-        return pack_code(image_of(_object_of(result)), returned)
+        return pack_code(image_of(_object_of(result, kinds)), returned)
 
 
 def has_unusual_settings() -> bool:
@@ -66,7 +74,7 @@ def has_unusual_settings() -> bool:
     return any(getattr(numba.config, name, None) for name in names)
 
 
-def _object_of(result: Any) -> bytes:
+def _object_of(result: Any, kinds: tuple[Any, ...]) -> bytes:
     """Return an object file with position-independent code, and `ENTRY` before the function."""
     from llvmlite import binding
 
@@ -75,8 +83,8 @@ def _object_of(result: Any) -> bytes:
     # Numba lets a library's functions go where nobody in it calls them.
     module.get_function(name).linkage = "external"
     _optimise(module, result.library.codegen, machine)
-    kinds = [str(argument.type) for argument in module.get_function(name).arguments]
-    entry = binding.parse_assembly(_entry_before(name, kinds))
+    passed = [str(argument.type) for argument in module.get_function(name).arguments]
+    entry = binding.parse_assembly(_entry_before(name, passed, kinds))
     entry.triple, entry.data_layout = module.triple, module.data_layout
     module.link_in(entry)
     # Nothing else of the module is needed: numba's wrappers call the interpreter.
@@ -109,20 +117,65 @@ def _optimise(module: Any, generator: Any, machine: Any) -> None:
         generator._tm = own
 
 
-def _entry_before(name: str, kinds: list[str]) -> str:
-    """Return LLVM's code of a function that takes the arguments of another one from memory."""
-    lines, passed = [], ["ptr %result", "ptr %exception"]
-    for number, kind in enumerate(kinds[2:]):
-        at = number * _WORD_BYTES
-        lines.append(f"%p{number} = getelementptr i8, ptr %arguments, i64 {at}")
-        lines.append(f"%v{number} = load {kind}, ptr %p{number}")
-        passed.append(f"{kind} %v{number}")
+def _leaves(kinds: Any) -> Iterator[Any]:
+    """Yield the types of the arrays and numbers of arguments, in their order."""
+    for kind in kinds:
+        if isinstance(kind, numba.types.BaseTuple):
+            yield from _leaves(kind)
+        else:
+            yield kind
+
+
+def _entry_before(name: str, kinds: list[str], leaves: tuple[Any, ...]) -> str:
+    """Return LLVM's code of a function that takes the arguments of another one from memory.
+
+    An array is the address of its object (`signatures.flatten`). Numba passes two objects (neither
+    is given: nothing here counts references), the number of elements, the bytes of one, their
+    address, the shape and the strides.
+    """
+    lines, values = ["%refused0 = add i1 0, 0"], ["%result", "%exception"]
+    arrays = 0
+
+    def load(value: str, kind: str, base: str, offset: int) -> str:
+        lines.append(f"{value}.at = getelementptr i8, ptr {base}, i64 {offset}")
+        lines.append(f"{value} = load {kind}, ptr {value}.at")
+        return value
+
+    for number, leaf in enumerate(_leaves(leaves)):
+        own, at = f"%v{number}", number * _WORD_BYTES
+        if not isinstance(leaf, numba.types.Array):
+            values.append(load(own, kinds[len(values)], "%arguments", at))
+            continue
+        array = load(f"{own}.array", "ptr", "%arguments", at)
+        data = load(f"{own}.data", "ptr", array, _DATA)
+        shape = load(f"{own}.shape", "ptr", array, _SHAPE)
+        flags = load(f"{own}.flags", "i32", array, _FLAGS)
+        sizes = [load(f"{own}.size{n}", "i64", shape, n * _WORD_BYTES) for n in range(leaf.ndim)]
+        item = as_dtype(leaf.dtype).itemsize
+        strides, count = [str(item)], "1"
+        for n in reversed(range(leaf.ndim)):
+            lines.append(f"{own}.count{n} = mul i64 {count}, {sizes[n]}")
+            count = f"{own}.count{n}"
+            lines.append(f"{own}.stride{n} = mul i64 {count}, {item}")
+            strides.insert(0, f"{own}.stride{n}")
+        lines += [
+            f"{own}.in_order = and i32 {flags}, {_WRITABLE_IN_ORDER}",
+            f"{own}.is_other = icmp ne i32 {own}.in_order, {_WRITABLE_IN_ORDER}",
+            f"{own}.has_elements = icmp ne i64 {count}, 0",
+            f"{own}.is_refused = and i1 {own}.is_other, {own}.has_elements",
+            f"%refused{arrays + 1} = or i1 %refused{arrays}, {own}.is_refused",
+        ]
+        arrays += 1
+        values += ["null", "null", count, str(item), data, *sizes, *strides[1:]]
+    passed = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, values, strict=True))
     return "\n".join(
         [
             f'declare i32 @"{name}"({", ".join(kinds)})',
             f"define i32 @{ENTRY}(ptr %arguments, ptr %result, ptr %exception) {{",
             *lines,
-            f'%status = call i32 @"{name}"({", ".join(passed)})',
+            f"br i1 %refused{arrays}, label %refuse, label %pass",
+            f"refuse:\nret i32 {UNSUITED}\npass:",
+            f'%status = call i32 @"{name}"({passed})',
             "ret i32 %status",
             "}",
         ]

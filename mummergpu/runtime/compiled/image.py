@@ -15,13 +15,21 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from mummergpu.runtime.compiled.signatures import BOOLEAN, INTEGER, NOTHING
+from mummergpu.runtime.compiled.signatures import (
+    BOOLEAN,
+    INTEGER,
+    NOTHING,
+    UnsuitedValueError,
+)
 
 Call = Callable[[list[int]], Any]
 """Calls an image with the numbers of its arguments (`signatures.flatten`)."""
 
 ALLOWED_SYMBOLS: Final = frozenset({"memset", "memcpy", "memmove", "memcmp"})
 """The functions of the C library that images may call: those that a compiler calls unasked."""
+
+UNSUITED: Final = -64
+"""What an image returns if an array is read-only or not contiguous; numba has other numbers."""
 
 _READ_AND_EXECUTE: Final = mmap.PROT_READ | mmap.PROT_EXEC
 _Entry: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -47,6 +55,12 @@ class MachineImage(NamedTuple):
     symbols: list[tuple[int, str]]
 
 
+class _Ending(ctypes.Structure):
+    """Where a call writes its result, and the place of its exception."""
+
+    _fields_ = (("result", ctypes.c_int64), ("exception", ctypes.c_void_p))
+
+
 class _Raised(ctypes.Structure):
     """What numba's code knows of an exception that it raises."""
 
@@ -67,8 +81,9 @@ def pack_code(image: MachineImage, result: str) -> bytes:
 def load_code(packed: bytes, number_count: int) -> Call:
     """Load a trusted image into memory; return a caller of it with `number_count` numbers.
 
-    Each number must fit an int64; otherwise `struct.error` is raised before the call. `OSError` if
-    the system does not let memory be executed.
+    Each number must fit an int64; otherwise `struct.error` is raised before the call, and
+    `UnsuitedValueError` if it needs another array. `OSError` if the system does not let memory be
+    executed.
     """
     header, content = packed.split(b"\n", 1)
     facts = json.loads(header)
@@ -94,10 +109,11 @@ def _caller(entry: Any, number_count: int, result: str) -> Call:
     convert = _OF_NUMBER[result]
 
     def call(numbers: list[int]) -> Any:
-        returned, raised = ctypes.c_int64(), ctypes.c_void_p()
-        if entry(pack(*numbers), address(returned), address(raised)):
-            raise _exception(raised.value)
-        return convert(returned.value)
+        ending = _Ending()
+        at = address(ending)
+        if status := entry(pack(*numbers), at, at + 8):
+            raise UnsuitedValueError if status == UNSUITED else _exception(ending.exception)
+        return convert(ending.result)
 
     return call
 

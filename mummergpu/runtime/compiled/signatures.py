@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from ctypes import addressof, c_char, c_int64
 from typing import Any, Final
 
 import numpy as np
@@ -26,11 +25,6 @@ _OF_ARRAYS: Final[dict[int, dict[np.dtype[Any], str]]] = {}
 
 _OF_CLASSES: Final[dict[type, str]] = {}
 """The names of classes of named tuples, as far as they have been used."""
-
-_memory_of: Final = c_char.from_buffer
-_NO_ELEMENT: Final = c_int64()
-_NOWHERE: Final = addressof(_NO_ELEMENT)
-"""The address that arrays without elements are passed with: to find their own takes far longer."""
 
 _SCALARS: Final = {INTEGER: "int64", BOOLEAN: "boolean"}
 _NAMED: Final = re.compile(r"(mummergpu[\w.]*)\(")
@@ -56,29 +50,21 @@ class Flattened:
 def flatten(arguments: Sequence[Any], numbers: list[int]) -> str:
     """Append the numbers that arguments are passed as; return the text of their types.
 
-    An array is the object that owns its memory and the one that it is a part of (neither is given:
-    nothing here counts references), its number of elements, the bytes of one, its address, shape
-    and strides. Arrays must live until the call has ended. `UnsuitedValueError` if an argument is
-    none that is known here.
+    An array is the address of its object, in which compiled code finds the rest: to ask for that
+    here would hold the interpreter's lock five times as long. Arrays must live until the call has
+    ended. `UnsuitedValueError` if an argument is none that is known here.
     """
     text = ""
     for value in arguments:
         kind = type(value)
         if kind is np.ndarray:
-            shape, size = value.shape, value.size
-            dtype = value.dtype
+            numbers.append(id(value))
+            dtype, dimensions = value.dtype, value.ndim
             try:
-                # Refuses arrays that are read-only or not contiguous.
-                address = addressof(_memory_of(value)) if size else _NOWHERE
-            except (ValueError, TypeError, BufferError) as error:
-                raise UnsuitedValueError from error
-            numbers += (0, 0, size, dtype.itemsize, address, *shape)
-            numbers += value.strides
-            try:
-                text += _OF_ARRAYS[len(shape)][dtype]
+                text += _OF_ARRAYS[dimensions][dtype]
             except KeyError:
-                text += _OF_ARRAYS.setdefault(len(shape), {}).setdefault(
-                    dtype, f"[{dtype.str},{len(shape)}]"
+                text += _OF_ARRAYS.setdefault(dimensions, {}).setdefault(
+                    dtype, f"[{dtype.str},{dimensions}]"
                 )
         elif (scalar := _OF_SCALARS.get(kind)) is not None:
             numbers.append(int(value))

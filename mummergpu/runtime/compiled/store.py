@@ -45,7 +45,7 @@ SUFFIX: Final = ".code"
 MAXIMUM_BYTES: Final = 16 << 20
 """The least recently used images are removed when all have more than this."""
 
-_FORMAT: Final = "images 2"
+_FORMAT: Final = f"images 3, objects of {object.__basicsize__} bytes"
 _UNFINISHED: Final = ".unfinished"
 _GENERATION: Final = re.compile("[0-9a-f]{32}")
 _DIGEST_BYTES: Final = 16

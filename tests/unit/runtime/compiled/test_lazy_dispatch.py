@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from helpers.children import printed_by
+from helpers.loops import each
 
 from mummergpu.mapping.options import Limits
 from mummergpu.runtime.cache_dir import processor_code_places
@@ -302,13 +303,35 @@ def test_bundles_are_passed_by_their_names(place):
     assert call(kept_rows, (Limits(1, 3, 2), True)) == 1000
 
 
-def test_a_bundle_that_only_numba_knows_is_not_flattened(place):
-    odd = MemRows(*(np.arange(10)[::2] for _ in range(3)))
+def test_a_bundle_that_only_numba_knows_is_passed_as_it_is(place):
+    odd = MemRows(np.arange(3.0), None, np.arange(3))
     assert flattened(odd) is odd
     # What comes with it decides as well.
     rows = flattened(MemRows(*np.arange(15).reshape(3, 5)))
     function = LazyFunction(lambda one, other: one.query_starts[1] + other[1], inlined=False)
     assert function(rows, np.arange(6)[::2]) == 3
+
+
+def weighted_sum(table):
+    total = 0
+    for row in range(table.shape[0]):
+        for place in range(table.shape[1]):
+            total += (10 * row + place) * table[row, place]
+    return total
+
+
+OF_NUMPY = [np.arange(12).reshape(3, 4), np.arange(12).reshape(4, 3)[:, :0], np.ones((1, 1), int)]
+OF_NUMPY += [np.arange(12).reshape(3, 4)[::2], np.arange(12).reshape(3, 4, order="F")]
+OF_NUMPY += [np.broadcast_to(np.arange(4), (3, 4)), np.frombuffer(bytes(range(48)), np.uint8)[None]]
+
+
+@each("table", OF_NUMPY)
+def test_arrays_are_read_wherever_they_lie(place, table):
+    """Images refuse those that are read-only or not contiguous, unless they are empty."""
+    function = LazyFunction(weighted_sum, inlined=False)
+    expected = sum((10 * r + c) * int(one) for (r, c), one in np.ndenumerate(table))
+    for given in (table, table.copy()):
+        assert function(given) == expected
 
 
 @pytest.mark.parametrize(
