@@ -16,8 +16,8 @@ import numpy as np
 
 from mummergpu.output.bytes.texts import TextArray, store
 from mummergpu.runtime.arrays import Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, inline, jit
-from mummergpu.runtime.llvm import address_of, intrinsic, ir, load_from, types
+from mummergpu.runtime.jit import as_int64, inline, jit
+from mummergpu.runtime.llvm import address_of, intrinsic, ir, types
 
 STREAM_BYTES: Final = 1 << 19
 """More than the bytes of the state of a compression (``struct isal_zstream``)."""
@@ -96,13 +96,27 @@ def _generate_checksum(typing_context: Any, function: Any, text: Any, size: Any)
     return types.uint32(types.int64, types.int64, types.int64), generate
 
 
-def _generate_load(typing_context: Any, array: Any, at: Any) -> Any:
-    """Load four bytes of an array as an unsigned number."""
+def _generate_load(typing_context: Any, address: Any) -> Any:
+    """Load four bytes at an address as an unsigned number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return load_from(context, builder, ir.IntType(32), signature.args[0], *arguments)
+        place = builder.inttoptr(arguments[0], ir.IntType(32).as_pointer())
+        return builder.load(place, align=1)
 
-    return types.uint32(array, types.int64), generate
+    return types.uint32(types.int64), generate
+
+
+def _generate_copy(typing_context: Any, to: Any, source: Any, size: Any) -> Any:
+    """Copy bytes between two addresses."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        copy = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, ir.IntType(64)])
+        places = [builder.inttoptr(one, byte) for one in arguments[:2]]
+        builder.call(copy, [*places, arguments[2], ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
 
 
 def _generate_address(typing_context: Any, array: Any) -> Any:
@@ -119,7 +133,8 @@ def _generate_address(typing_context: Any, array: Any) -> Any:
 _call = cast("Callable[[int, int], int]", intrinsic(_generate_call))
 _checksum = cast("Callable[[int, int, int], np.uint32]", intrinsic(_generate_checksum))
 _address = cast("Callable[[TextArray], int]", intrinsic(_generate_address))
-_load = cast("Callable[[TextArray, int], int]", intrinsic(_generate_load))
+_load = cast("Callable[[int], int]", intrinsic(_generate_load))
+_copy = cast("Callable[[int, int, int], None]", intrinsic(_generate_copy))
 
 
 @inline
@@ -140,8 +155,10 @@ def _mask_of_hashes(size: int) -> int:
 
 
 @inline
-def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
+def _stream_start(source: int, size: int, address: int) -> int:
     """Return where in its room a stream must begin for its address to have no effect.
+
+    `source` is the address of a block of `size` bytes.
 
     ISA-L 2.32 looks for matches with a table of hashes. It hashes the bits of the stream's address
     from `_GRANULE_BITS` on, by mistake, in place of the third four bytes of a block, and says at
@@ -155,7 +172,7 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
         is_free = True
         for window in range(0, size, _WINDOW):
             for place in range(window, min(window + 3, size - _HASHED_BYTES + 1)):
-                if _hash_of(as_int64(_load(text, begin + place))) & mask == hash_of_start:
+                if _hash_of(as_int64(_load(source + place))) & mask == hash_of_start:
                     is_free = False
         if is_free:
             return start
@@ -165,29 +182,37 @@ def _stream_start(text: TextArray, begin: int, size: int, address: int) -> int:
 @jit
 def compress_blocks(
     packed: TextArray,
-    text: TextArray,
+    parts: tuple[TextArray, TextArray],
     functions: Int64Array,
-    rooms: tuple[TextArray, TextArray],
+    rooms: tuple[TextArray, TextArray, TextArray],
     level: int,
     block_bytes: int,
 ) -> int:
-    """Compress a text into blocks; return how many bytes they have, or `FAILED`.
+    """Compress a text in two parts into blocks; return how many bytes they have, or `FAILED`.
 
-    `functions` are those of `isal_functions`, and `rooms` that of the stream and of the level.
+    `functions` are those of `isal_functions`, and `rooms` that of the stream, that of the level,
+    and that of a block with bytes of both parts.
     """
-    stream, level_room = rooms
-    to, source, state, level_buffer = (
-        *(_address(packed), _address(text)),
-        *(_address(stream), _address(level_room)),
-    )
+    stream, level_room, joined = rooms
+    to, state, level_buffer = _address(packed), _address(stream), _address(level_room)
     init, deflate, checksum = functions[0], functions[1], functions[2]
+    first = parts[0].size
+    total_size = first + parts[1].size
     at = 0
-    for begin in range(0, text.size, block_bytes):
-        size = min(block_bytes, text.size - begin)
+    for begin in range(0, total_size, block_bytes):
+        size = min(block_bytes, total_size - begin)
+        if begin + size <= first:
+            source = _address(parts[0]) + begin
+        else:
+            source = _address(parts[1]) + begin - first
+        if begin < first < begin + size:
+            source = _address(joined)
+            _copy(source, _address(parts[0]) + begin, first - begin)
+            _copy(source + first - begin, _address(parts[1]), begin + size - first)
         # Each block is a stream of its own: readers begin at any of them.
-        start = _stream_start(text, begin, size, state)
+        start = _stream_start(source, size, state)
         _call(init, state + start)
-        store(stream, start + _NEXT_IN, np.uint64(source + begin))
+        store(stream, start + _NEXT_IN, np.uint64(source))
         store(stream, start + _AVAIL_IN, np.uint32(size))
         store(stream, start + _NEXT_OUT, np.uint64(to + at + HEAD_BYTES))
         store(stream, start + _AVAIL_OUT, np.uint32(PACKED_BYTES - HEAD_BYTES - TAIL_BYTES))
@@ -197,9 +222,9 @@ def compress_blocks(
         store(stream, start + _END, np.uint32(1))
         store(stream, start + _WRAPPER, np.uint16(0))
         is_done = _call(deflate, state + start) == 0
-        count = as_int64(_load(stream, start + _TOTAL_OUT))
-        has_rest = _load(stream, start + _AVAIL_IN) != 0
-        has_room = _load(stream, start + _AVAIL_OUT) != 0
+        count = as_int64(_load(state + start + _TOTAL_OUT))
+        has_rest = _load(state + start + _AVAIL_IN) != 0
+        has_room = _load(state + start + _AVAIL_OUT) != 0
         if not is_done or has_rest or not has_room:
             return FAILED
         if count > size:
@@ -207,14 +232,13 @@ def compress_blocks(
             place = at + HEAD_BYTES
             store(packed, place, _STORED)
             store(packed, place + 1, np.uint32(size | (size ^ 0xFFFF) << 16))
-            for byte in range(size):
-                packed[as_index(place + _STORED_BYTES + byte)] = text[as_index(begin + byte)]
+            _copy(to + place + _STORED_BYTES, source, size)
             count = size + _STORED_BYTES
         total = HEAD_BYTES + count + TAIL_BYTES
         store(packed, at, _HEAD[0])
         store(packed, at + 8, _HEAD[1])
         store(packed, at + 16, np.uint16(total - 1))
-        store(packed, at + HEAD_BYTES + count, _checksum(checksum, source + begin, size))
+        store(packed, at + HEAD_BYTES + count, _checksum(checksum, source, size))
         store(packed, at + HEAD_BYTES + count + 4, np.uint32(size))
         at += total
     return at

@@ -28,8 +28,9 @@ from mummergpu.output.bytes.bgzf_blocks import (
     compress_blocks,
     isal_functions,
 )
-from mummergpu.output.bytes.texts import Piece
+from mummergpu.output.bytes.texts import Piece, PiecePool
 from mummergpu.runtime.arrays import ByteArray, Int64Array
+from mummergpu.runtime.jit import writable
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
 
@@ -77,6 +78,10 @@ class Compressor(ABC):
         size = sum(part.size for part in parts)
         return np.concatenate(parts, out=self._joined.of_size(size))
 
+    def take_back(self, packed: Piece) -> None:
+        """Receive what `compress_parts` returned, so that its memory can be used again."""
+        return None
+
     @abstractmethod
     def compress(self, piece: Piece) -> bytes:
         """Return a piece in compressed form, which does not depend on the other pieces."""
@@ -96,27 +101,29 @@ class BgzfCompressor(Compressor):
         super().__init__()
         self._level = level
         self._rooms = threading.local()
+        self._packed = PiecePool(_room_of_blocks(self.chunk_bytes // BGZF_BLOCK_BYTES))
         found = isal_functions()
         functions = None if found is None else np.array(found, dtype=np.int64)
         self._functions = functions if functions is not None and self._agrees(functions) else None
 
     def compress(self, piece: Piece) -> bytes:
         """Return the blocks of a piece (`Compressor.compress`)."""
-        if self._functions is not None:
-            packed = self._compress_without_lock(piece, self._functions)
-            if packed is not None:
-                return packed.tobytes()
-        return self._compress_by_blocks(piece)
+        packed = self.compress_parts([np.frombuffer(piece, dtype=np.uint8)])
+        content = bytes(packed)
+        self.take_back(packed)
+        return content
 
     def compress_parts(self, parts: Sequence[ByteArray]) -> Piece:
         """Compress a piece that lies in several arrays (`Compressor.compress_parts`)."""
-        piece = self._join(parts)
         if self._functions is not None:
-            packed = self._compress_without_lock(piece, self._functions)
+            packed = self._compress_without_lock(parts, self._functions)
             if packed is not None:
-                # While an array is copied, other threads run; while bytes are made, they do not.
-                return packed.copy()
-        return self._compress_by_blocks(piece)
+                return packed
+        return self._compress_by_blocks(self._join(parts))
+
+    def take_back(self, packed: Piece) -> None:
+        """Receive what `compress_parts` returned (`Compressor.take_back`)."""
+        self._packed.take_back(packed)
 
     def end(self) -> bytes:
         """Return the empty block that ends the file."""
@@ -131,19 +138,25 @@ class BgzfCompressor(Compressor):
         text = np.arange(3000, dtype=np.uint16).view(np.uint8)
         packed = igzip_lib.compress(text.data, self._level, igzip_lib.COMP_DEFLATE)
         block = _block_of(memoryview(text.data), packed)
-        packed_again = self._compress_without_lock(text, functions)
+        packed_again = self._compress_without_lock([text], functions)
         return packed_again is not None and packed_again.tobytes() == block
 
-    def _compress_without_lock(self, piece: Piece, functions: Int64Array) -> ByteArray | None:
-        """Return the blocks of a piece in memory of the thread, None if the library fails."""
-        text = np.require(np.frombuffer(piece, dtype=np.uint8), requirements=["C", "W"])
-        blocks = -(-text.size // BGZF_BLOCK_BYTES)
-        packed = self._room("packed", (blocks << 16) + PACKED_BYTES)
+    def _compress_without_lock(
+        self, parts: Sequence[ByteArray], functions: Int64Array
+    ) -> ByteArray | None:
+        """Return the blocks of a piece, None if the library fails."""
+        first = writable(parts[0])
+        rest = writable(self._join(parts[1:])) if len(parts) > 1 else first[:0]
+        blocks = -(-(first.size + rest.size) // BGZF_BLOCK_BYTES)
+        packed = self._packed.room_for(_room_of_blocks(blocks))
         rooms = (
             self._room("stream", STREAM_BYTES + STREAM_STARTS_BYTES),
             self._room("level", LEVEL_BYTES),
+            self._room("joined", BGZF_BLOCK_BYTES),
         )
-        size = compress_blocks(packed, text, functions, rooms, self._level, BGZF_BLOCK_BYTES)
+        size = compress_blocks(
+            packed, (first, rest), functions, rooms, self._level, BGZF_BLOCK_BYTES
+        )
         return None if size == FAILED else packed[:size]
 
     def _room(self, name: str, size: int) -> ByteArray:
@@ -167,6 +180,11 @@ class BgzfCompressor(Compressor):
             deflate = zlib.compressobj(max(1, self._level), zlib.DEFLATED, -zlib.MAX_WBITS)
             blocks.append(_block_of(text, deflate.compress(text) + deflate.flush()))
         return b"".join(blocks)
+
+
+def _room_of_blocks(blocks: int) -> int:
+    """Return the bytes that blocks of bgzf need while they are made."""
+    return (blocks << 16) + PACKED_BYTES
 
 
 def _block_of(text: memoryview, packed: bytes) -> bytes:
@@ -298,7 +316,9 @@ class CompressedStream:
             return self._compressor.compress_parts(parts)
 
     def _take_first(self) -> None:
-        packed, ended = self._under_way.popleft()
-        self._write(packed.result())
+        waited_for, ended = self._under_way.popleft()
+        packed = waited_for.result()
+        self._write(packed)
+        self._compressor.take_back(packed)
         for piece in ended:
             self._take_back(piece)

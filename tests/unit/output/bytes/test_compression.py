@@ -83,6 +83,18 @@ def test_blocks_are_those_of_the_library(level):
         assert at == len(packed)
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (BGZF_BLOCK_BYTES, 5), (100_000, 70_000, 3, 200_000)])
+def test_parts_are_compressed_as_the_piece_that_they_are_cut_from(sizes):
+    fast = BgzfCompressor()
+    parts = [np.frombuffer(mixed_text(size, size), dtype=np.uint8) for size in sizes]
+    for some in (parts, [np.zeros(0, np.uint8), *parts], [*parts, np.zeros(0, np.uint8)]):
+        packed = fast.compress_parts(some)
+        assert bytes(packed) == fast.compress(b"".join(map(bytes, parts)))
+        # Its memory is that of the next one.
+        fast.take_back(packed)
+        assert np.shares_memory(packed, fast.compress_parts(some))
+
+
 @pytest.mark.parametrize("random_bytes", [False, True])
 def test_zlib_makes_bgzf_too(slow, random_bytes):
     for size in SIZES:
@@ -193,7 +205,10 @@ def compressed(text, cuts, threads):
         given_back.append(piece.ctypes.data)
         piece.fill(0)
 
-    stream = CompressedStream(BgzfCompressor(), threads, found.append, Stats(), take_back)
+    def keep(piece):
+        found.append(bytes(piece))
+
+    stream = CompressedStream(BgzfCompressor(), threads, keep, Stats(), take_back)
     bounds = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
     parts = [bytearray(text[begin:end]) for begin, end in pairwise(bounds)]
     pieces = [np.frombuffer(part, dtype=np.uint8) for part in parts]
@@ -235,9 +250,13 @@ def test_few_chunks_wait(monkeypatch):
 
 def test_threads_of_the_run_compress_and_are_left_to_it(whole):
     found = []
+
+    def keep(piece):
+        found.append(bytes(piece))
+
     before = set(threading.enumerate())
     with ThreadPoolExecutor(2) as pool:
-        stream = CompressedStream(BgzfCompressor(), 4, found.append, Stats(), executor=pool)
+        stream = CompressedStream(BgzfCompressor(), 4, keep, Stats(), executor=pool)
         stream.add(TEXT)
         assert len(set(threading.enumerate()) - before) <= 2
         stream.finish()
@@ -248,7 +267,7 @@ def test_threads_of_the_run_compress_and_are_left_to_it(whole):
         for _ in range(2):
             pool.submit(lambda: begun.set() or may_end.wait())
         begun.wait()
-        stream = CompressedStream(BgzfCompressor(), 4, found.append, Stats(), executor=pool)
+        stream = CompressedStream(BgzfCompressor(), 4, keep, Stats(), executor=pool)
         stream.add(TEXT)
         stream.close()
         may_end.set()
