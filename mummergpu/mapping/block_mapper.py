@@ -11,6 +11,14 @@ import numpy as np
 from mummergpu.input.blocks.read_block import ReadBlock
 from mummergpu.input.circular_records import NO_CIRCLES, UnrolledReference
 from mummergpu.input.reference import Reference
+from mummergpu.mapping.alignments.block_rows import (
+    BADLY_PLACED,
+    PlacedReads,
+    new_placed_reads,
+    place_reads,
+    with_secondary,
+    write_rows,
+)
 from mummergpu.mapping.alignments.columns import (
     OF_PAIRS,
     AlignmentColumns,
@@ -18,13 +26,7 @@ from mummergpu.mapping.alignments.columns import (
     replace_reads,
 )
 from mummergpu.mapping.alignments.origin_cuts import cut_at_origins
-from mummergpu.mapping.alignments.paths import (
-    PlacedRows,
-    discount_equal_letters,
-    new_paths,
-    trace_paths,
-)
-from mummergpu.mapping.alignments.sam_record_layout import Placements, fill_sam_records, list_rows
+from mummergpu.mapping.alignments.paths import discount_equal_letters
 from mummergpu.mapping.candidates.candidates import (
     Candidates,
     FoundCandidates,
@@ -38,7 +40,7 @@ from mummergpu.mapping.candidates.candidates import (
 )
 from mummergpu.mapping.candidates.key_sort import new_sort_room
 from mummergpu.mapping.options import InsertSizes, MappingOptions
-from mummergpu.mapping.placing.choice import Choices, Names, PlacingRoom, map_templates, new_choices
+from mummergpu.mapping.placing.choice import Names, PlacingRoom
 from mummergpu.mapping.placing.insert_size import MEASURED, PairSizes, measure_templates
 from mummergpu.mapping.placing.mapping_quality import Odds
 from mummergpu.mapping.placing.pairing import Pairing
@@ -49,26 +51,21 @@ from mummergpu.mapping.placing.second_pass import (
     READS_AT_FIRST,
     DoubtfulReads,
     doubtful_reads,
-    list_badly_placed,
     part_of_reads,
 )
 from mummergpu.mapping.placing.secondary import (
-    Extra,
     Secondary,
     list_alternatives,
     list_secondary,
-    split_reads,
+    no_secondary,
 )
-from mummergpu.mapping.seeding.candidate_search import CandidateFinder, FoundTable
+from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import flattened
-from mummergpu.sequence.codes import padded_reverse_complements
 from mummergpu.sequence.mems import BlockMems, match_count
+from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.tiles.band import Scratch, new_scratch
-
-_Find = Callable[[Scoring, Pairing], FoundTable]
-"""Finds the candidates of a block."""
 
 
 class _Placed(NamedTuple):
@@ -81,17 +78,18 @@ class _Placed(NamedTuple):
     scoring: Scoring
     pairing: Pairing
     table: Candidates
-    chosen: Choices
+    chosen: PlacedReads
     candidates: Candidates
-    choices: Choices
+    reads: PlacedReads
 
 
 class _Room(threading.local):
-    """The memory in which each thread places reads of up to `longest` bases; both `flattened`."""
+    """The memory in which each thread places reads of up to `longest` bases."""
 
     longest = 0
-    placing: PlacingRoom
+    placing: PlacingRoom  # Both are `flattened`.
     scratch: Scratch
+    flank: OperationArray  # For the operations of a flank.
 
     def grow(self, longest: int, max_gap: int) -> None:
         """Make the memory suffice for reads of up to `longest` bases."""
@@ -99,6 +97,7 @@ class _Room(threading.local):
             scratch = new_scratch(longest, max_gap)
             self.placing = flattened(PlacingRoom(scratch, new_tops(), new_marks(longest)))
             self.scratch, self.longest = flattened(scratch), longest
+            self.flank = np.empty(2 * longest + 5, dtype=np.uint32)
 
 
 class BlockMapper:
@@ -143,10 +142,11 @@ class BlockMapper:
         The matches are of at least the seed length.
         """
         seeds = without_frequent_pairs(self._finder.seeds_of(mems, block, self._target.codes))
-        placed = self._place(block, self._search(seeds), self.pair_sizes(None))
+        placed = self._place(block, seeds, self.pair_sizes(None))
         measured = np.empty((MEASURED, block.query_count // 2), dtype=np.int64)
         circles = self._target.circles
-        count = measure_templates(block.offsets, placed.chosen, placed.table, circles, measured)
+        choices = placed.reads.placements.choices
+        count = measure_templates(block.offsets, choices, placed.table, circles, measured)
         return measured[:, :count]
 
     def map_block(self, block: ReadBlock, mems: BlockMems, sizes: PairSizes) -> AlignmentColumns:
@@ -157,10 +157,8 @@ class BlockMapper:
         self, block: ReadBlock, found: FoundCandidates, sizes: PairSizes
     ) -> AlignmentColumns:
         """Return the alignments of a block whose candidates a device has found (`map_block`)."""
-        placed = self._place(
-            block, lambda _, pairing: self._finder.of_device(found, pairing), sizes
-        )
-        return self._with_second_pass(block, *self._both(block, placed), sizes)
+        both = self._both(block, self._place(block, found, sizes))
+        return self._with_second_pass(block, *both, sizes)
 
     def _with_second_pass(
         self, block: ReadBlock, columns: AlignmentColumns, doubtful: DoubtfulReads, sizes: PairSizes
@@ -186,12 +184,15 @@ class BlockMapper:
     ) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments of a block, and the reads that shorter matches may place better."""
         seeds = self._finder.seeds_of(mems, block, self._target.codes)
-        return self._both(block, self._place(block, self._search(seeds), sizes))
+        return self._both(block, self._place(block, seeds, sizes))
 
     def _both(self, block: ReadBlock, placed: _Placed) -> tuple[AlignmentColumns, DoubtfulReads]:
         """Return the alignments that are chosen, and the reads that may have better ones."""
         # The search for other places scores candidates again, which choices must not depend on.
-        doubtful = self._doubtful(block, placed)
+        reads = placed.reads
+        doubtful = doubtful_reads(
+            reads.badly_placed[: reads.counts[BADLY_PLACED]], placed.candidates
+        )
         return self._columns(block, placed), doubtful
 
     def map_again(
@@ -202,121 +203,75 @@ class BlockMapper:
         `part` has these reads (`second_pass.part_of_reads`), numbered from 0, with the results of
         the first pass (`DoubtfulReads`) and their matches of the second pass.
         """
-        return self._columns(part, self._place(part, self._search(mems, earlier), sizes))
+        return self._columns(part, self._place(part, mems, sizes, earlier))
 
-    def _doubtful(self, block: ReadBlock, placed: _Placed) -> DoubtfulReads:
-        """Return the reads that may have a better place, with their mates."""
-        reads = np.empty(block.query_count, dtype=np.int64)
-        count = list_badly_placed(
-            block.offsets,
-            placed.chosen,
-            placed.table,
-            block.reads_of_template,
-            self._options.seed_length,
-            self._costs,
-            reads,
-        )
-        return doubtful_reads(reads[:count], placed.candidates)
-
-    def _search(self, mems: BlockMems, earlier: Candidates | None = None) -> _Find:
-        """Return the function that finds candidates from seeds."""
-
-        def find(scoring: Scoring, pairing: Pairing) -> FoundTable:
-            return self._finder.find(scoring, pairing, mems, earlier)
-
-        return find
-
-    def _place(self, block: ReadBlock, find: _Find, sizes: PairSizes) -> _Placed:
-        reverse_codes = padded_reverse_complements(block.padded_codes, block.offsets)
+    def _place(
+        self,
+        block: ReadBlock,
+        found: BlockMems | FoundCandidates,
+        sizes: PairSizes,
+        earlier: Candidates | None = None,
+    ) -> _Placed:
+        """Choose places for reads, of their seeds and earlier candidates, or of a device's."""
         scoring = flattened(
             Scoring(
-                Reads(block.offsets, block.padded_codes, reverse_codes),
+                # The reverse complements are filled when candidates are found.
+                Reads(block.offsets, block.padded_codes, np.empty_like(block.padded_codes)),
                 self._target,
                 self._costs,
                 Qualities(block.base_qualities, self._credits),
             )
         )
         pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
-        pairing = pairing._replace(circles=self._target.circles)
-        candidates, table = find(scoring, pairing)
-        choices = new_choices(block.query_count)
-        placed = _Placed(
-            *(scoring, flattened(pairing), table, flattened(choices), candidates, choices)
-        )
+        pairing = flattened(pairing._replace(circles=self._target.circles))
+        facts = scoring, pairing, block.paired
+        if isinstance(found, FoundCandidates):
+            candidates, table = self._finder.of_device(*facts, found)
+        else:
+            candidates, table = self._finder.find(*facts, found, earlier)
+        reads = new_placed_reads(block.query_count)
+        placed = _Placed(scoring, pairing, table, flattened(reads), candidates, reads)
         self._room.grow(max(1, block.longest), self._costs.max_gap)
-        map_templates(
-            scoring,
-            Names(block.names, block.name_offsets),
-            self._options.limits,
-            placed.pairing,
-            self._odds,
-            self._room.placing,
-            placed.table,
-            placed.chosen,
+        names = Names(block.names, block.name_offsets)
+        place_reads(
+            *(scoring, names, self._options.limits, pairing, self._odds),
+            *(self._room.placing, table, placed.chosen),
         )
         return placed
 
-    def _secondary(self, block: ReadBlock, placed: _Placed, extra: Extra) -> Secondary:
-        """Return the candidates that become secondary alignments, if these are wanted."""
-        table, options = placed.candidates, self._options
-        offsets = np.zeros(block.query_count + 1, dtype=np.int64)
-        leading = np.zeros(block.query_count, dtype=np.int64)
-        if options.max_secondary == 0:
-            return Secondary(offsets, leading, np.empty(0, dtype=np.int64))
-        most = int(table.counts.max(initial=1))
-        found = Secondary(offsets, leading, np.empty(int(table.counts.sum()), dtype=np.int64))
+    def _secondary(self, block: ReadBlock, placed: _Placed) -> Secondary:
+        """Return the candidates that become secondary alignments."""
+        table, options, placements = placed.candidates, self._options, placed.reads.placements
+        found = no_secondary(block.query_count)
+        found = found._replace(candidates=np.empty(int(table.counts.sum()), dtype=np.int64))
         list_others = list_alternatives if options.has_alternatives else list_secondary
         list_others(
             placed.scoring,
             options.min_score,
             options.max_secondary,
             self._room.scratch,
-            new_sort_room(most),
+            new_sort_room(int(table.counts.max(initial=1))),
             placed.table,
-            placed.choices.candidates,
-            extra.candidates,
+            placements.choices.candidates,
+            placements.extra.candidates,
             found,
         )
-        return Secondary(offsets, leading, found.candidates[: offsets[-1]])
+        return found._replace(candidates=found.candidates[: found.offsets[-1]])
 
     def _columns(self, block: ReadBlock, placed: _Placed) -> AlignmentColumns:
         """Return each read's primary alignment, its supplementary and its secondary ones."""
-        reads = block.query_count
-        extra = Extra(np.empty(reads, dtype=np.int64), np.empty(reads, dtype=np.uint8))
-        split_reads(
-            *(block.offsets, placed.table, placed.chosen, self._costs),
-            *(self._options.min_score, self._odds, extra),
-        )
-        secondary = self._secondary(block, placed, extra)
-        placements = flattened(Placements(placed.choices, extra, secondary))
-        count = reads + int(np.count_nonzero(extra.candidates >= 0)) + secondary.candidates.size
-        read_of_row = np.empty(count, dtype=np.int64)
-        rows = flattened(
-            PlacedRows(
-                read_of_row, np.empty(count, dtype=np.int64), np.empty(reads, dtype=np.int64)
-            )
-        )
-        paths = new_paths(count, list_rows(block.offsets, placements, placed.table, rows))
-        trace_paths(
-            rows,
-            placed.scoring,
-            self._room.scratch,
-            placed.table,
-            np.empty(2 * max(1, block.longest) + 5, dtype=np.uint32),
-            paths,
-        )
-        columns = new_columns(count, 0)._replace(
-            reads=read_of_row,
-            cigar_offsets=paths.cigar_offsets,
-            cigars=paths.cigars[: paths.cigar_offsets[-1]],
-            edit_distances=paths.edit_distances,
-        )
-        fill_sam_records(
-            placed.scoring, placed.pairing, placements, placed.table, rows, paths, columns
-        )
+        reads, chosen = placed.reads, placed.chosen
+        if self._options.max_secondary > 0:
+            secondary = self._secondary(block, placed)
+            reads = chosen = with_secondary(reads, secondary, placed.candidates, block.offsets)
+        _, rows, operations = reads.counts.tolist()
+        columns = new_columns(rows, operations)
+        facts = placed.scoring, placed.pairing, placed.table
+        write_rows(*facts, chosen, self._room.scratch, self._room.flank, columns)
+        columns = columns._replace(cigars=columns.cigars[: columns.cigar_offsets[-1]])
         reference = self._reference
         if self._unrolled is not None:
-            told = placed.scoring, placed.table, rows, self._unrolled.originals
+            told = placed.scoring, placed.table, reads.rows, self._unrolled.originals
             columns, reference = cut_at_origins(*told, columns), self._unrolled.original
         discount_equal_letters(block, columns, reference)
         return without_missing(block, columns)

@@ -31,7 +31,6 @@ from mummergpu.matching.kmer.cuda import KmerCudaBackend
 from mummergpu.matching.kmer.cuda_program import TEXT_KERNELS
 from mummergpu.matching.kmer.cuda_search import KmerStreamSearcher
 from mummergpu.pipeline import profile_job
-from mummergpu.viterbi.recurrence.model import Costs
 
 
 def check(machine, output, queries, words, search="tree"):
@@ -379,7 +378,7 @@ def candidates_of_both(output, monkeypatch, words, files):
     def keep_theirs(*given):
         found = find(*given)
         copies = (array.copy() for array in found[0])
-        theirs.append(Candidates(*copies))
+        theirs.append((Candidates(*copies), given[1]))
         return found
 
     monkeypatch.setattr(DeviceCandidates, "find", keep_ours)
@@ -389,11 +388,10 @@ def candidates_of_both(output, monkeypatch, words, files):
     (found,) = ours
     # Before it, the sizes of templates are measured if there are pairs and no sizes are given.
     measured = len(files) - 2 - ("-I" in words)
-    expected = [one for one in theirs if one.counts.size == found.offsets.size - 1][measured]
+    reads = found.offsets.size - 1
+    expected, scoring = [one for one in theirs if one[0].counts.size == reads][measured]
     table = empty_table(expected.counts.size, expected.diagonals.size)
-    match = int(words[1]) if "--match" in words else 1
-    table.seeds_kept[:] = found.seeds_kept
-    found.fill(Costs(match, *[0] * 8), table)
+    found.fill(scoring, table)
     return table, expected
 
 

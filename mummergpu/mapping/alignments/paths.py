@@ -51,17 +51,6 @@ class Paths(NamedTuple):
     edit_distances: Int32Array  # The bases that differ, are inserted or are deleted.
 
 
-def new_paths(count: int, max_operations: int) -> Paths:
-    """Return unfilled arrays for `count` rows and `max_operations` operations."""
-    return Paths(
-        np.empty(count + 1, dtype=np.int64),
-        np.empty(max_operations, dtype=np.uint32),
-        np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int32),
-    )
-
-
 class PlacedRows(NamedTuple):
     """Which alignments are written, in their order."""
 

@@ -38,11 +38,11 @@ class Placements(NamedTuple):
     secondary: Secondary
 
 
-@jit
+@inline
 def list_rows(
     offsets: Int64Array, placements: Placements, table: Candidates, rows: PlacedRows
-) -> int:
-    """List the rows of each read; return the most operations that all CIGARs may have.
+) -> tuple[int, int]:
+    """List the rows of each read; return how many, and the most operations of all their CIGARs.
 
     The primary row comes first. Secondary rows come after the supplementary row, or before it if
     they belong to the primary one.
@@ -70,7 +70,7 @@ def list_rows(
             if candidate >= 0:
                 is_gapped = table.numbers[candidate, column.GAPPED] != 0
                 most += 2 * (offsets[read + 1] - offsets[read]) + 5 if is_gapped else 3
-    return most
+    return end, most
 
 
 @inline

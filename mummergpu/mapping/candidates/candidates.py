@@ -19,7 +19,7 @@ from mummergpu.mapping.candidates import column
 from mummergpu.runtime.arrays import ByteArray, Float64Array, Int32Array, Int64Array
 from mummergpu.runtime.frozen import frozen
 from mummergpu.runtime.jit import as_int64, inline, jit, prefetch
-from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray
+from mummergpu.sequence.codes import BREAK, MARGIN, CodeArray, write_reverse_complements
 from mummergpu.viterbi.recurrence.model import Costs
 
 NUMBERS: Final = 16
@@ -108,6 +108,16 @@ class Target(NamedTuple):
     record_starts: Int64Array
     record_ends: Int64Array
     circles: Int64Array = NO_CIRCLES
+
+
+@inline
+def fill_reverse_codes(reads: Reads) -> None:
+    """Write the reverse complements of reads, and the margins of their codes."""
+    end = reads.codes.size - MARGIN
+    reads.reverse_codes[:MARGIN] = BREAK
+    reads.reverse_codes[end:] = BREAK
+    inner = reads.reverse_codes[MARGIN:end]
+    write_reverse_complements(reads.codes[MARGIN:end], reads.offsets, inner)
 
 
 @inline
@@ -271,12 +281,12 @@ class FoundCandidates:
     rows: CandidateArray  # The candidates, those of a read by strand, then by diagonal.
     seeds_kept: ByteArray  # As `Candidates.seeds_kept`.
 
-    def fill(self, costs: Costs, table: Candidates) -> None:
-        """Write the candidates to a table, but for `seeds_kept`."""
+    def fill(self, scoring: Scoring, table: Candidates) -> None:
+        """Write the candidates to a table, and the reverse complements of their reads."""
         # The array of a field is not contiguous: no function is compiled for those beforehand.
         words = self.rows.view(np.int32).reshape(-1, CANDIDATE.itemsize // 4)
         pairs = self.rows.view(np.int64).reshape(-1, CANDIDATE.itemsize // 8)
-        fill_rows(self.offsets, pairs, words, costs.match, table)
+        fill_rows(self.offsets, pairs, words, self.seeds_kept, scoring, table)
 
 
 @jit
@@ -284,15 +294,18 @@ def fill_rows(
     offsets: Int64Array,
     pairs: Int64Array,
     words: Int32Array,
-    match: int,
+    seeds_kept: ByteArray,
+    scoring: Scoring,
     table: Candidates,
 ) -> None:
     """Write each read's candidates, six numbers of 64 bits each, or twelve words, to its rows."""
     counts, numbers = table.counts, table.numbers
+    fill_reverse_codes(scoring.reads)
     filled = 0
     for read in range(counts.size):
         table.offsets[read] = filled
         counts[read] = offsets[read + 1] - offsets[read]
+        table.seeds_kept[read] = seeds_kept[read]
         for row in range(offsets[read], offsets[read + 1]):
             table.diagonals[filled] = pairs[row, 0]
             numbers[filled, column.STRAND] = words[row, 2]
@@ -306,7 +319,7 @@ def fill_rows(
             numbers[filled, column.BOUND] = words[row, 10]
             numbers[filled, column.CREDIT] = words[row, 11]
             score = as_int64(words[row, 6]) + as_int64(words[row, 8])
-            score += as_int64(words[row, 5]) * match
+            score += as_int64(words[row, 5]) * scoring.costs.match
             numbers[filled, column.SCORE] = score
             numbers[filled, column.LEFT_SHIFT] = 0
             numbers[filled, column.RIGHT_SHIFT] = 0

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from mummergpu.mapping.candidates import column
 from mummergpu.mapping.candidates.candidates import (
     DEAD,
@@ -58,6 +60,12 @@ class Secondary(NamedTuple):
     offsets: Int64Array
     leading: Int64Array  # How many of a read's come before its supplementary alignment.
     candidates: Int64Array  # Their candidates.
+
+
+def no_secondary(read_count: int) -> Secondary:
+    """Return no secondary alignments, with unfilled offsets."""
+    offsets, leading = np.empty(read_count + 1, np.int64), np.empty(read_count, np.int64)
+    return Secondary(offsets, leading, np.empty(0, np.int64))
 
 
 @inline

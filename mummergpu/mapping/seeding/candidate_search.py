@@ -22,6 +22,7 @@ from mummergpu.mapping.candidates.candidates import (
     SeedFreeFlank,
     Target,
     circle_of,
+    fill_reverse_codes,
     has_breaks,
     no_candidates,
     prefetch_bases,
@@ -93,9 +94,11 @@ def find_candidates(
 ) -> None:
     """Find the candidates of all reads; if `prunes`, keep only those that may matter.
 
-    `beside` has the facts about matches without others near them. The candidates of an earlier pass
-    are kept as they are. The last two arrays of the table have a row for each seed at least.
+    The reverse complements of the reads are written first. `beside` has the facts about matches
+    without others near them. The candidates of an earlier pass are kept as they are. The last two
+    arrays of the table have a row for each seed at least.
     """
+    fill_reverse_codes(scoring.reads)
     mates, filled = pairing.mates, 0
     for read in range(table.counts.size):
         prefetch_reference(seeds, read, read_length(scoring.reads, read), scoring.target.codes)
@@ -314,9 +317,14 @@ class CandidateFinder:
         return {s: matches_of_windows(one, options.seed_length) for s, one in mems.items()}
 
     def find(
-        self, scoring: Scoring, pairing: Pairing, mems: BlockMems, earlier: Candidates | None
+        self,
+        scoring: Scoring,
+        pairing: Pairing,
+        paired: bool,
+        mems: BlockMems,
+        earlier: Candidates | None,
     ) -> FoundTable:
-        """Return the candidates of a block that may matter.
+        """Return the candidates of a block that may matter; `paired` says that it has mates.
 
         They are made of matches, at least the seeds (`seeds_of`), and of earlier candidates in
         memory of their own. They are valid until the same thread asks for those of another block.
@@ -324,9 +332,11 @@ class CandidateFinder:
         options = self._options
         forward, reverse = mems[Strand.FORWARD], mems[Strand.REVERSE]
         earlier = no_candidates(forward.query_count) if earlier is None else earlier
-        most = most_seeds(forward.offsets, reverse.offsets, earlier.counts)
         rows = forward.count + reverse.count + int(earlier.counts.sum())
-        found = self._new_table(forward.query_count, rows, pairing)
+        most = MOST_SEEDS_USED_AGAIN
+        if rows > most:
+            most = most_seeds(forward.offsets, reverse.offsets, earlier.counts)
+        found = self._new_table(forward.query_count, rows, paired)
         find_candidates(
             Seeds(forward, reverse, earlier),
             scoring,
@@ -339,17 +349,18 @@ class CandidateFinder:
         )
         return found
 
-    def of_device(self, found: FoundCandidates, pairing: Pairing) -> FoundTable:
+    def of_device(
+        self, scoring: Scoring, pairing: Pairing, paired: bool, found: FoundCandidates
+    ) -> FoundTable:
         """Return candidates that a device has found, which are valid as those of `find`."""
-        table = self._new_table(found.offsets.size - 1, found.rows.size, pairing)
-        table[0].seeds_kept[:] = found.seeds_kept
-        found.fill(self._options.costs, table[1])
+        table = self._new_table(found.offsets.size - 1, found.rows.size, paired)
+        found.fill(scoring, table[1])
         return table
 
-    def _new_table(self, read_count: int, row_count: int, pairing: Pairing) -> FoundTable:
+    def _new_table(self, read_count: int, row_count: int, paired: bool) -> FoundTable:
         """Return memory for candidates, and to rescue mates: where it is not used it costs none."""
         rows = row_count
-        if pairing.mates == 2:
+        if paired:
             rows += row_count + RESCUE_ROWS * read_count
         diagonals, numbers = self._diagonals, self._numbers
         if row_count > MOST_USED_AGAIN:
