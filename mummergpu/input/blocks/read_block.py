@@ -71,6 +71,11 @@ class ReadBlock(QueryBlock):
         """The reads as written to the output."""
         return self.written or self.records
 
+    @property
+    def has_letters(self) -> bool:
+        """Whether letters that stand for several bases are written; searched reads have none."""
+        return self.written is not None and self.written.has_letters
+
     def searchable(self, max_bases: int | None) -> ReadBlock:
         """Return the block with searchable reads, and the original ones in `written`.
 

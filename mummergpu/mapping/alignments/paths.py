@@ -245,7 +245,7 @@ def discount_equal_letters(
 ) -> None:
     """Take pairs of the same ambiguity code from the edit distances, in place."""
     letters, written = reference.letters, block.as_written
-    if letters.positions.size == 0 or not written.has_letters:
+    if letters.positions.size == 0 or not block.has_letters:
         return
     _discount(
         (writable(written.offsets), writable(written.padded_codes)),

@@ -64,7 +64,7 @@ class ReadRows:
             writable(block.name_offsets),
             writable(written.padded_codes),
             writable(written.qualities),
-            written.has_letters,
+            block.has_letters,
             writable(block.tags.content),
             writable(block.tags.offsets),
         )

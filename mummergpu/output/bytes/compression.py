@@ -30,7 +30,7 @@ from mummergpu.output.bytes.bgzf_blocks import (
 )
 from mummergpu.output.bytes.texts import Piece, PiecePool
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import writable
+from mummergpu.runtime.jit import flattened, writable
 from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.runtime.stats import Stats
 
@@ -91,6 +91,15 @@ class Compressor(ABC):
         """Return the bytes that end the file."""
 
 
+class _Room(threading.local):
+    """The memory in which each thread compresses: `rooms` of `compress_blocks`, `flattened`."""
+
+    def __init__(self) -> None:
+        self.stream = np.zeros(STREAM_BYTES + STREAM_STARTS_BYTES, dtype=np.uint8)
+        level, joined = (np.zeros(size, dtype=np.uint8) for size in (LEVEL_BYTES, BGZF_BLOCK_BYTES))
+        self.flattened = flattened((self.stream, level, joined))
+
+
 class BgzfCompressor(Compressor):
     """Compresses into the blocks of bgzf, which `gzip`, `bgzip`, samtools and tabix read.
 
@@ -100,7 +109,7 @@ class BgzfCompressor(Compressor):
     def __init__(self, level: int = _BGZF_LEVEL) -> None:
         super().__init__()
         self._level = level
-        self._rooms = threading.local()
+        self._room = _Room()
         self._packed = PiecePool(_room_of_blocks(self.chunk_bytes // BGZF_BLOCK_BYTES))
         found = isal_functions()
         functions = None if found is None else np.array(found, dtype=np.int64)
@@ -149,23 +158,9 @@ class BgzfCompressor(Compressor):
         rest = writable(self._join(parts[1:])) if len(parts) > 1 else first[:0]
         blocks = -(-(first.size + rest.size) // BGZF_BLOCK_BYTES)
         packed = self._packed.room_for(_room_of_blocks(blocks))
-        rooms = (
-            self._room("stream", STREAM_BYTES + STREAM_STARTS_BYTES),
-            self._room("level", LEVEL_BYTES),
-            self._room("joined", BGZF_BLOCK_BYTES),
-        )
-        size = compress_blocks(
-            packed, (first, rest), functions, rooms, self._level, BGZF_BLOCK_BYTES
-        )
+        rooms, level = self._room.flattened, self._level
+        size = compress_blocks(packed, (first, rest), functions, rooms, level, BGZF_BLOCK_BYTES)
         return None if size == FAILED else packed[:size]
-
-    def _room(self, name: str, size: int) -> ByteArray:
-        """Return memory of the calling thread, of at least some size."""
-        room: ByteArray | None = getattr(self._rooms, name, None)
-        if room is None or room.size < size:
-            room = np.zeros(size, dtype=np.uint8)
-            setattr(self._rooms, name, room)
-        return room
 
     def _compress_by_blocks(self, piece: Piece) -> bytes:
         """Return the blocks of a piece, compressed by zlib.

@@ -329,8 +329,9 @@ def _write_rows(
     return at
 
 
-PIECE_BYTES: Final = 64 * BGZF_BLOCK_BYTES
-"""The records of a block are made in pieces of at most about this size."""
+PIECE_BYTES: Final = 256 * BGZF_BLOCK_BYTES
+"""The records of a block are made in pieces of at most about this size: each takes the lock of the
+interpreter."""
 
 
 @frozen

@@ -124,7 +124,7 @@ def test_blocks_do_not_depend_on_where_memory_lies(place):
     compressors = [BgzfCompressor() for _ in range(3)]
     for compressor in compressors:
         compressor.compress(b"x")
-        address = compressor._rooms.stream.ctypes.data >> 16 & 0xFFFF_FFFF
+        address = compressor._room.stream.ctypes.data >> 16 & 0xFFFF_FFFF
         words = []
         while len(words) < 3:
             word = made.getrandbits(32)
