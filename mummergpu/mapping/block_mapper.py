@@ -63,6 +63,7 @@ from mummergpu.mapping.seeding.candidate_search import CandidateFinder
 from mummergpu.mapping.seeding.windows import without_frequent_pairs
 from mummergpu.runtime.arrays import Int64Array
 from mummergpu.runtime.jit import flattened
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.mems import BlockMems, match_count
 from mummergpu.viterbi.recurrence.operations import OperationArray
 from mummergpu.viterbi.tiles.band import Scratch, new_scratch
@@ -71,7 +72,7 @@ from mummergpu.viterbi.tiles.band import Scratch, new_scratch
 class _Placed(NamedTuple):
     """The choice for each read of a block, and the candidates that it is made of.
 
-    The candidates are valid until the same mapper and thread choose for another block. The first
+    All are valid until the same mapper and thread choose for another block. The first
     four are `flattened`; the other two are `table` and `chosen` as they are.
     """
 
@@ -84,15 +85,25 @@ class _Placed(NamedTuple):
 
 
 class _Room(threading.local):
-    """The memory in which each thread places reads of up to `longest` bases."""
+    """The memory in which each thread places blocks of up to `most` reads of `longest` bases.
 
-    longest = 0
+    The system clears new memory page by page, and a part would need some fifty MB of it.
+    """
+
+    longest = most = 0
     placing: PlacingRoom  # Both are `flattened`.
     scratch: Scratch
     flank: OperationArray  # For the operations of a flank.
+    placed: PlacedReads
+    flattened: PlacedReads  # The same.
 
-    def grow(self, longest: int, max_gap: int) -> None:
-        """Make the memory suffice for reads of up to `longest` bases."""
+    def grow(self, block: ReadBlock, max_gap: int) -> None:
+        """Make the memory suffice for the reads of a block."""
+        if block.query_count > self.most:
+            self.most = block.query_count + block.query_count // 8
+            self.placed = new_placed_reads(self.most)
+            self.flattened = flattened(self.placed)
+        longest = max(1, block.longest)
         if longest > self.longest:
             scratch = new_scratch(longest, max_gap)
             self.placing = flattened(PlacingRoom(scratch, new_tops(), new_marks(longest)))
@@ -126,6 +137,7 @@ class BlockMapper:
         self._odds = Odds(likelihoods_of_scores(), quality_thresholds())
         self._finder = CandidateFinder(options, is_chosen)
         self._room = _Room()
+        self._reverse_codes = ThreadArray(np.uint8)
 
     @property
     def is_linear(self) -> bool:
@@ -190,9 +202,8 @@ class BlockMapper:
         """Return the alignments that are chosen, and the reads that may have better ones."""
         # The search for other places scores candidates again, which choices must not depend on.
         reads = placed.reads
-        doubtful = doubtful_reads(
-            reads.badly_placed[: reads.counts[BADLY_PLACED]], placed.candidates
-        )
+        numbers = reads.badly_placed[: reads.counts[BADLY_PLACED]].copy()
+        doubtful = doubtful_reads(numbers, placed.candidates)
         return self._columns(block, placed), doubtful
 
     def map_again(
@@ -213,10 +224,12 @@ class BlockMapper:
         earlier: Candidates | None = None,
     ) -> _Placed:
         """Choose places for reads, of their seeds and earlier candidates, or of a device's."""
+        room, codes = self._room, block.padded_codes
+        room.grow(block, self._costs.max_gap)
         scoring = flattened(
             Scoring(
                 # The reverse complements are filled when candidates are found.
-                Reads(block.offsets, block.padded_codes, np.empty_like(block.padded_codes)),
+                Reads(block.offsets, codes, self._reverse_codes.of_size(codes.size)),
                 self._target,
                 self._costs,
                 Qualities(block.base_qualities, self._credits),
@@ -229,15 +242,12 @@ class BlockMapper:
             candidates, table = self._finder.of_device(*facts, found)
         else:
             candidates, table = self._finder.find(*facts, found, earlier)
-        reads = new_placed_reads(block.query_count)
-        placed = _Placed(scoring, pairing, table, flattened(reads), candidates, reads)
-        self._room.grow(max(1, block.longest), self._costs.max_gap)
         names = Names(block.names, block.name_offsets)
         place_reads(
             *(scoring, names, self._options.limits, pairing, self._odds),
-            *(self._room.placing, table, placed.chosen),
+            *(room.placing, table, room.flattened),
         )
-        return placed
+        return _Placed(scoring, pairing, table, room.flattened, candidates, room.placed)
 
     def _secondary(self, block: ReadBlock, placed: _Placed) -> Secondary:
         """Return the candidates that become secondary alignments."""

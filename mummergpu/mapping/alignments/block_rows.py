@@ -31,13 +31,13 @@ _COUNTS: Final = 3
 
 
 class PlacedReads(NamedTuple):
-    """The choices for the reads of a block, and the rows that they become."""
+    """The choices for the reads of a block, and the rows that they become; with room for more."""
 
     placements: Placements
-    rows: PlacedRows  # With room for more rows than there are.
-    begins: Int64Array  # Those of `Paths`, with as much room.
+    rows: PlacedRows
+    begins: Int64Array  # Those of `Paths`.
     ends: Int64Array
-    badly_placed: Int64Array  # Reads that may have a better place, with their mates; (n_reads,).
+    badly_placed: Int64Array  # Reads that may have a better place, with their mates.
     counts: Int64Array
 
 
@@ -94,8 +94,9 @@ def place_reads(
         offsets, choices, table, pairing.mates, limits.seed_length, costs, placed.badly_placed
     )
     split_reads(offsets, table, choices, costs, limits.min_score, odds, placements.extra)
-    placements.secondary.offsets[:] = 0
-    placements.secondary.leading[:] = 0
+    secondary = placements.secondary
+    secondary.offsets[: offsets.size] = 0
+    secondary.leading[: offsets.size - 1] = 0
     count_rows(placed, table, offsets)
 
 
