@@ -29,6 +29,7 @@ from mummergpu.mapping.placing.secondary import MIN_CLIPPED
 from mummergpu.mapping.seeding.candidate_search import known_of_flanks
 from mummergpu.mapping.seeding.pruning import BEST_KEPT
 from mummergpu.runtime.arrays import ByteArray
+from mummergpu.runtime.scratch import ThreadArray
 from mummergpu.sequence.bit_planes import BIT_PLANES_CONSTANTS
 from mummergpu.sequence.codes import BREAK
 from mummergpu.viterbi.recurrence.model import Costs
@@ -67,11 +68,13 @@ class DeviceCandidates:
         self._options = options
         self._costs = np.array(options.costs, dtype=np.int32)
         self._credits = credits_of_qualities(options.costs)
+        self._rows = ThreadArray(CANDIDATE)
 
     def find(self, matches: ResidentMatches, block: ReadBlock, sizes: PairSizes) -> FoundCandidates:
         """Return the candidates of a block that may matter, of matches of at least the seed length.
 
-        `DeviceMemoryError` is raised if they do not fit the device's memory.
+        They are valid until the same thread finds those of another block. `DeviceMemoryError` is
+        raised if they do not fit the device's memory.
         """
         work = _CandidateWork(matches, self._options)
         reads = work.place_reads(block)
@@ -86,7 +89,7 @@ class DeviceCandidates:
         candidates, counts = work.score(reads, target, scoring, keys, match_counts)
         pairing = sizes.pairing(block.paired, sizes.libraries_of(block))
         marks, kept_counts = work.mark(reads, scoring, pairing, candidates, counts)
-        return work.download(candidates, counts, marks, kept_counts)
+        return work.download(candidates, counts, marks, kept_counts, self._rows)
 
 
 class _CandidateWork:
@@ -203,9 +206,9 @@ class _CandidateWork:
         return marks, kept_counts
 
     def download(
-        self, candidates: int, counts: int, marks: int, kept_counts: int
+        self, candidates: int, counts: int, marks: int, kept_counts: int, room: ThreadArray
     ) -> FoundCandidates:
-        """Copy the kept candidates to the host."""
+        """Copy the kept candidates to memory of the host."""
         worker = self._worker
         place = worker.buffer("candidate offsets", 8 * (self._count + 1))
         self._launcher.scan(self._program, kept_counts, self._count, place)
@@ -213,7 +216,7 @@ class _CandidateWork:
         worker.stream.sleep_until_done()
         offsets = worker.fetch(place, self._count + 1, np.int64)
         seeds_kept = self._seeds_kept()
-        rows = np.empty(int(offsets[-1]), dtype=CANDIDATE)
+        rows = room.of_size(int(offsets[-1]))
         kept = worker.buffer("kept candidates", rows.nbytes)
         self._launch_on_warps(
             "write_candidates",
