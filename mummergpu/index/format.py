@@ -31,7 +31,7 @@ MAGIC: Final = b"\x89MGI\r\n\x1a\n"
 """The first bytes of an index file. As in PNG, no text begins like this, and a transfer that
 changes line ends changes these bytes as well."""
 
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 6
 """The version of the format; it rises with every change, and no other version is read."""
 
 ALIGNMENT: Final = 4096

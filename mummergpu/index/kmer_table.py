@@ -26,7 +26,7 @@ from mummergpu.runtime.jit import inline, jit, lowest_bit
 from mummergpu.runtime.progress import ProgressShares
 from mummergpu.runtime.stats import Stats
 from mummergpu.sequence.codes import MARGIN, CodeArray
-from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, four_before, kmer_at
+from mummergpu.sequence.extension import MAXIMUM_KMER_LENGTH, digest_before, kmer_at
 from mummergpu.sequence.picked_kmers import mark_picked
 
 PositionArray = UInt32Array
@@ -84,9 +84,9 @@ class KmerTable:
     # one counting most; 0 if these lists ascend too.
     ordered_bases: int = 0
     longest_ascending: int = MAX_TABLE_BASES  # The most positions of a list that ascends for sure.
-    # Four bases next to each position (`four_before`), by which a search rejects most positions
-    # without the reference: those before it in a list that ascends, those after its k-mer in a
-    # list that is sorted by the bases before. Empty if they are not known.
+    # A byte of the bases next to each position, by which a search rejects most positions without
+    # the reference: of those before it in a list that ascends (`digest_before`), and the four after
+    # its k-mer in a list that is sorted by the bases before (`four_before`). Empty if not known.
     bases_beside: ByteArray = field(default_factory=lambda: NOT_KNOWN)
 
     @property
@@ -302,7 +302,7 @@ def fill_kmer(
     if kmer >= 0 and first <= bucket < behind:
         number = np.uint64(kmer) & in_bucket
         if part.with_bases_beside:
-            number |= four_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
+            number |= digest_before(part.codes, at) << np.uint64(ENTRY_KMER_BITS)
         number <<= np.uint64(ENTRY_POSITION_BITS)
         entries[places[bucket]] = number | np.uint64(at - origin)
         places[bucket] += 1

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from mummergpu.runtime.arrays import ByteArray
 from mummergpu.runtime.jit import as_int64, bit_count, inline
 from mummergpu.runtime.llvm import intrinsic, ir, load_from, types
 from mummergpu.sequence.codes import BREAK, STEP, CodeArray
@@ -36,7 +37,8 @@ _EIGHTS: Final = np.uint64(0xFFFF)
 
 FOUR: Final = 4
 _FOUR_BASES: Final = np.uint64(0x03030303)
-"""The bits of a word that hold the bases of `four_before`."""
+_EIGHT_BASES: Final = np.uint64(0x0303030303030303)
+"""The bits of a word that hold four or eight bases, without those of breaks."""
 
 
 def _bytes() -> Any:
@@ -132,7 +134,26 @@ def _eight_codes(typing_context: Any, codes: Any, at: Any) -> Any:
     return types.uint64(codes, types.int64), generate
 
 
+def _equal_bytes(typing_context: Any, array: Any, at: Any, bits: Any, wanted: Any) -> Any:
+    """Return a mask of the bytes among the next `STEP` whose `bits` are `wanted`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes = load_lanes(context, builder, signature.args[0], arguments[0], arguments[1], 0)
+        none = ir.Constant(_bytes(), ir.Undefined)
+        first = ir.Constant(ir.VectorType(ir.IntType(32), STEP), None)
+        alike = []
+        for number in arguments[2:]:
+            byte = builder.trunc(number, ir.IntType(8))
+            one = builder.insert_element(none, byte, ir.Constant(ir.IntType(32), 0))
+            alike.append(builder.shuffle_vector(one, none, first))
+        equal = builder.icmp_unsigned("==", builder.and_(lanes, alike[0]), alike[1])
+        return builder.zext(builder.bitcast(equal, ir.IntType(STEP)), ir.IntType(64))
+
+    return types.uint64(array, types.int64, types.int64, types.int64), generate
+
+
 _Masks = Callable[[CodeArray, int, CodeArray, int], np.uint64]
+equal_bytes = cast("Callable[[ByteArray, int, int, int], np.uint64]", intrinsic(_equal_bytes))
 differences_right = cast(_Masks, intrinsic(_differences_right))
 differences_left = cast(_Masks, intrinsic(_differences_left))
 _extend_lanes_right = counting(differences(0), True)
@@ -234,6 +255,46 @@ def four_before(codes: CodeArray, at: int) -> np.uint64:
     The sequence has margins, which the position includes. A break counts as an A.
     """
     return packed(codes_as_word(codes, at - FOUR) & _FOUR_BASES)
+
+
+@inline
+def digest_before(codes: CodeArray, at: int) -> np.uint64:
+    """Return a byte in which the twelve bases before a position count, and a break as an A.
+
+    Its pairs of bits, from the highest on, are the nearest base, and the sums without carry of the
+    next three bases, of the four after these, and of the last four. So one base that differs makes
+    the byte differ, and fewer bases make its higher bits (`digest_bits`). The sequence has margins,
+    which the position includes.
+    """
+    near = packed(codes_as_word(codes, at - 8) & _EIGHT_BASES)
+    far = packed(codes_as_word(codes, at - 12) & _FOUR_BASES)
+    nearest = near >> np.uint64(8)
+    three = nearest ^ nearest >> np.uint64(2) ^ nearest >> np.uint64(4)
+    return (
+        nearest & np.uint64(0xC0)
+        | (three & np.uint64(3)) << np.uint64(4)
+        | sum_of_four(near) << np.uint64(2)
+        | sum_of_four(far)
+    )
+
+
+@inline
+def sum_of_four(bases: np.uint64) -> np.uint64:
+    """Return the sum without carry of the bases in the lowest byte."""
+    pairs = bases ^ bases >> np.uint64(4)
+    return (pairs ^ pairs >> np.uint64(2)) & np.uint64(3)
+
+
+@inline
+def digest_bits(bases: int) -> int:
+    """Return the bits of `digest_before` that depend on no more than the nearest `bases` bases."""
+    if bases >= 12:
+        return 0xFF
+    if bases >= 8:
+        return 0xFC
+    if bases >= 4:
+        return 0xF0
+    return 0xC0 if bases >= 1 else 0
 
 
 @inline

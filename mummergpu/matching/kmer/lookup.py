@@ -12,13 +12,17 @@ import numpy as np
 from mummergpu.index.kmer_table import KmerPage, PositionArray
 from mummergpu.matching.backends.interface import QueryCodes
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, inline, prefetch
+from mummergpu.runtime.jit import as_index, as_int64, inline, lowest_bit, prefetch
 from mummergpu.sequence.codes import MARGIN, STEP, CodeArray
 from mummergpu.sequence.extension import (
     FOUR,
     WORD_STEP,
+    digest_before,
+    digest_bits,
+    equal_bytes,
     extend_left,
     extend_word_left,
+    first_of_step,
     four_before,
     kmer_at,
 )
@@ -38,8 +42,8 @@ class KmerLookup(NamedTuple):
     # The table; positions count from `part_begin`.
     offsets: PositionArray
     positions: PositionArray
-    bases_beside: ByteArray  # Four bases beside each position (`KmerTable`).
-    beside_of_all: int  # The bits of these bases that may be compared: 0 if they are not known.
+    bases_beside: ByteArray  # The bases beside each position (`KmerTable`).
+    beside_of_all: int  # The bits of these bytes that may be compared: 0 if they are not known.
     # The bases of a k-mer, and where in the reference the part begins, 0-based.
     kmer_length: int
     part_begin: int
@@ -115,6 +119,13 @@ def extend_at_most(
 
 
 @inline
+def prefetch_bases_at(lookup: KmerLookup, place: int) -> None:
+    """Prefetch the bases before a listed position."""
+    position = as_int64(lookup.positions[as_index(place)])
+    prefetch(lookup.reference, MARGIN + lookup.part_begin + position - STEP)
+
+
+@inline
 def place_by_bases(
     lookup: KmerLookup,
     codes: CodeArray,
@@ -135,6 +146,9 @@ def place_by_bases(
     # The place is in [low, high]: all before `low` have smaller bases, and none from `high` on.
     while low < high:
         middle = (low + high) // 2
+        # One of these is compared next.
+        prefetch_bases_at(lookup, (low + middle) // 2)
+        prefetch_bases_at(lookup, min((middle + 1 + high) // 2, high - 1))
         position = min(as_int64(lookup.positions[as_index(middle)]), lookup.last_position)
         found = lookup.part_begin + position
         left = extend_left(codes, MARGIN + at, lookup.reference, MARGIN + found, bases)
@@ -170,7 +184,7 @@ def end_of_equal(
 
 
 class BasesBeside(NamedTuple):
-    """The bases wanted next to a listed position, and which of their bits count (`four_before`)."""
+    """The byte wanted beside a listed position, and which of its bits count (`KmerTable`)."""
 
     bases: int
     bits: int
@@ -190,10 +204,10 @@ def bases_beside(
         return BasesBeside(bits, bits)
     if is_sorted:
         bits &= 0xFF >> 2 * (FOUR - min(tail, FOUR))
-        at += lookup.kmer_length + FOUR
+        found = int(four_before(codes, MARGIN + at + lookup.kmer_length + FOUR))
     else:
-        bits &= 0xFF << 2 * (FOUR - min(kmer_offset, FOUR))
-    found = int(four_before(codes, MARGIN + at))
+        bits &= digest_bits(kmer_offset)
+        found = int(digest_before(codes, MARGIN + at))
     return BasesBeside(found & bits, bits)
 
 
@@ -203,6 +217,30 @@ def may_count(lookup: KmerLookup, wanted: BasesBeside, place: int) -> bool:
     if wanted.bits == 0:
         return True
     return as_int64(lookup.bases_beside[as_index(place)]) & wanted.bits == wanted.bases
+
+
+@inline
+def next_places(lookup: KmerLookup, wanted: BasesBeside, begin: int, end: int) -> np.uint64:
+    """Return a mask of the places from `begin` on that may count, up to `STEP`; none from `end`.
+
+    Their bases in the reference are prefetched. Most lists of repeats are longer, and few of their
+    places may count, so those of the next step are asked for before the first ones are compared.
+    """
+    if begin >= end:
+        return np.uint64(0)
+    mask = first_of_step(end - begin)
+    if wanted.bits != 0:
+        if begin + STEP <= lookup.bases_beside.size:
+            mask &= equal_bytes(lookup.bases_beside, begin, wanted.bits, wanted.bases)
+        else:
+            for place in range(begin, end):
+                if not may_count(lookup, wanted, place):
+                    mask &= ~(np.uint64(1) << np.uint64(place - begin))
+    left = mask
+    while left != np.uint64(0):
+        prefetch_place(lookup, wanted, begin + lowest_bit(left), end)
+        left &= left - np.uint64(1)
+    return mask
 
 
 @inline

@@ -48,14 +48,12 @@ from mummergpu.matching.kmer.lookup import (
     extend_at_most,
     is_long_list,
     lookup_of,
-    may_count,
     next_batch,
+    next_places,
     places_to_extend,
-    prefetch_place,
 )
 from mummergpu.matching.kmer.seed_choice import (
     LONG_SCAN,
-    PLACES_AHEAD,
     SeedSearch,
     choose_seeds,
     has_too_many_near,
@@ -63,8 +61,8 @@ from mummergpu.matching.kmer.seed_choice import (
     write_matches,
 )
 from mummergpu.runtime.arrays import ByteArray, Int64Array
-from mummergpu.runtime.jit import as_index, as_int64, flattened, inline, jit, prefetch
-from mummergpu.sequence.codes import MARGIN
+from mummergpu.runtime.jit import as_index, as_int64, flattened, inline, jit, lowest_bit, prefetch
+from mummergpu.sequence.codes import MARGIN, STEP
 from mummergpu.sequence.extension import extend_right
 from mummergpu.sequence.mems import (
     ALL_SEEDS,
@@ -302,11 +300,13 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
     place, stop = places.begin, places.skipped_begin
     row = filled
     compared = as_int64(0)
-    while place < places.end:
-        for one in range(place, stop):
-            prefetch_place(lookup, wanted, one + PLACES_AHEAD, places.end)
-            if not may_count(lookup, wanted, one):
-                continue
+    mask = next_places(lookup, wanted, place, stop)
+    while place < places.end and row - filled < most:
+        ahead = next_places(lookup, wanted, place + STEP, stop)
+        compared += min(STEP, stop - place)
+        while mask != np.uint64(0):
+            one = place + lowest_bit(mask)
+            mask &= mask - np.uint64(1)
             position = as_int64(positions[as_index(one)])
             if position > lookup.last_position:
                 return DAMAGED_HERE
@@ -331,12 +331,11 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
             rows.lengths[row] = length
             row += 1
             if row - filled == most:
-                stop = one + 1
                 break
-        compared += stop - place
-        if row - filled == most:
-            break
-        place, stop = places.end if stop == places.end else places.skipped_end, places.end
+        place, mask = place + STEP, ahead
+        if place >= stop:
+            place, stop = places.end if stop == places.end else places.skipped_end, places.end
+            mask = next_places(lookup, wanted, place, stop)
     search.costs[batch[query_kmer, QUERY_OF], COMPARED] += compared
     return row
 
@@ -526,6 +525,5 @@ def find_seed_lists(search: SeedSearch, size: int) -> bool:
             prefetch(lookup.reference, MARGIN + lookup.part_begin + middle)
             continue
         wanted = bases_beside(lookup, codes, at, batch[query_kmer, KMER_OFFSET], as_int64(0), False)
-        for place in range(begin, min(end, begin + PLACES_AHEAD)):
-            prefetch_place(lookup, wanted, place, end)
+        next_places(lookup, wanted, begin, end)
     return True

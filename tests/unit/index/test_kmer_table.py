@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from itertools import pairwise
+from operator import xor
 
 import numpy as np
 import pytest
@@ -90,7 +92,7 @@ def test_every_kmer_of_a_part_is_listed_where_it_begins(codes, length, step, dat
 
 @each("length", [1, 4, 6, 11])
 def test_the_bases_before_each_position_may_be_kept(length):
-    """The nearest in the highest bits, whatever the bits of a k-mer; breaks count as A."""
+    """As one byte, whatever the bits of a k-mer; breaks count as A."""
     codes = made_codes(length, 2000)
     for begin, step in ((0, 1), (701, 3)):
         sampling = KmerSampling(length, step)
@@ -99,8 +101,8 @@ def test_the_bases_before_each_position_may_be_kept(length):
         table = build_kmer_table(padded, begin, 1990, sampling, map, 4000, with_bases_beside=True)
         assert told_lists(table) == told_lists(without) and table.bases_beside.dtype == np.uint8
         for position, found in zip(table.positions.tolist(), table.bases_beside, strict=True):
-            before = [0] * 4 + (codes[: begin + position] % 4).tolist()
-            assert found == sum(base << 2 * place for place, base in enumerate(before[-4:]))
+            before = [0] * 12 + codes[: begin + position].tolist()
+            assert found == digest(before[:-13:-1])
 
 
 @each("length", [1, 2, 5, 6, 8, 9, 11])
@@ -247,6 +249,14 @@ def as_byte(bases):
     return sum(base % 4 << 2 * place for place, base in zip((3, 2, 1, 0), bases, strict=True))
 
 
+def digest(bases):
+    """The nearest of twelve bases, and the sums of the next three, four and four; breaks are A."""
+    found = 0
+    for begin, end in ((0, 1), (1, 4), (4, 8), (8, 12)):
+        found = found << 2 | reduce(xor, (base % 4 for base in bases[begin:end]))
+    return found
+
+
 def check_order(codes, begin, length, step, longest, period):
     """Sort a page's lists and hold them to the definition; return how many were sorted."""
     page = page_with_bases(codes, begin, length, step)
@@ -263,7 +273,7 @@ def check_order(codes, begin, length, step, longest, period):
             beside += [as_byte(bases_behind(found, at, length)) for at in list_found]
         else:
             assert list_found == ascending
-            beside += [as_byte(bases_before(found, at, 4)) for at in list_found]
+            beside += [digest(bases_before(found, at, 12)) for at in list_found]
     assert found.table.bases_beside.tolist() == beside
     return sorted_lists
 

@@ -16,6 +16,9 @@ from mummergpu.sequence.contexts import BROKEN, CONTEXT_BASES, context_at, equal
 from mummergpu.sequence.extension import (
     MAXIMUM_KMER_LENGTH,
     STEP,
+    digest_before,
+    digest_bits,
+    equal_bytes,
     extend_left,
     extend_left_reversed,
     extend_match,
@@ -155,6 +158,41 @@ def test_a_break_counts_just_within_the_kmer(length):
         codes[place] = BREAK
         expected = -1 if place < length else 4**length - 1
         assert kmer_at(with_margins(codes_of(codes)), MARGIN, length) == expected
+
+
+@each("equal", range(14))
+def test_the_bits_of_a_digest_say_whether_the_nearest_bases_are_equal(equal):
+    """Whatever lies before these; and they change with any one of them."""
+    assert [digest_bits(bases) for bases in (0, 1, 3, 4, 7, 8, 11, 12, 40)] == [
+        *(0, 0xC0, 0xC0, 0xF0, 0xF0, 0xFC, 0xFC, 0xFF, 0xFF),
+    ]
+    random = np.random.default_rng(equal)
+    bits = digest_bits(equal)
+    for _ in range(50):
+        codes = random.integers(0, 4, 20)
+        other = random.integers(0, BREAK + 1, 20)
+        other[20 - equal :] = codes[20 - equal :]
+        one, two = (with_margins(codes_of(bases)) for bases in (codes, other))
+        first, second = (int(digest_before(bases, MARGIN + 20)) for bases in (one, two))
+        assert first & bits == second & bits
+        if equal >= 12:
+            one[MARGIN + 20 - random.integers(1, 13)] ^= random.integers(1, 4)
+            assert int(digest_before(one, MARGIN + 20)) != first
+
+
+@each("bits", [0xFF, 0xF0, 0xC0, 0x3F])
+def test_bytes_with_some_bits_are_found_at_once(bits):
+    content = np.random.default_rng(bits).integers(0, 256, 3 * STEP).astype(np.uint8)
+    for at in range(2 * STEP):
+        wanted = int(content[at + at % STEP]) & bits
+        found = [int(byte) & bits == wanted for byte in content[at : at + STEP]]
+        mask = mask_of_equal_bytes(content, at, bits, wanted)
+        assert [mask >> lane & 1 == 1 for lane in range(STEP)] == found
+
+
+@jit
+def mask_of_equal_bytes(content, at, bits, wanted):
+    return equal_bytes(content, at, bits, wanted)
 
 
 @EXAMPLES
