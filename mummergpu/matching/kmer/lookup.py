@@ -220,11 +220,12 @@ def may_count(lookup: KmerLookup, wanted: BasesBeside, place: int) -> bool:
 
 
 @inline
-def next_places(lookup: KmerLookup, wanted: BasesBeside, begin: int, end: int) -> np.uint64:
+def next_places(
+    lookup: KmerLookup, wanted: BasesBeside, begin: int, end: int, prefetches: bool
+) -> np.uint64:
     """Return a mask of the places from `begin` on that may count, up to `STEP`; none from `end`.
 
-    Their bases in the reference are prefetched. Most lists of repeats are longer, and few of their
-    places may count, so those of the next step are asked for before the first ones are compared.
+    Few places of a long list may count, so the bases of a whole step are prefetched.
     """
     if begin >= end:
         return np.uint64(0)
@@ -236,7 +237,7 @@ def next_places(lookup: KmerLookup, wanted: BasesBeside, begin: int, end: int) -
             for place in range(begin, end):
                 if not may_count(lookup, wanted, place):
                     mask &= ~(np.uint64(1) << np.uint64(place - begin))
-    left = mask
+    left = mask if prefetches else np.uint64(0)
     while left != np.uint64(0):
         prefetch_place(lookup, wanted, begin + lowest_bit(left), end)
         left &= left - np.uint64(1)

@@ -300,9 +300,10 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
     place, stop = places.begin, places.skipped_begin
     row = filled
     compared = as_int64(0)
-    mask = next_places(lookup, wanted, place, stop)
+    # The first places of the other lists have been prefetched.
+    mask = next_places(lookup, wanted, place, stop, is_sorted_by_bases)
     while place < places.end and row - filled < most:
-        ahead = next_places(lookup, wanted, place + STEP, stop)
+        ahead = next_places(lookup, wanted, place + STEP, stop, True)
         compared += min(STEP, stop - place)
         while mask != np.uint64(0):
             one = place + lowest_bit(mask)
@@ -335,7 +336,7 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
         place, mask = place + STEP, ahead
         if place >= stop:
             place, stop = places.end if stop == places.end else places.skipped_end, places.end
-            mask = next_places(lookup, wanted, place, stop)
+            mask = next_places(lookup, wanted, place, stop, True)
     search.costs[batch[query_kmer, QUERY_OF], COMPARED] += compared
     return row
 
@@ -525,5 +526,5 @@ def find_seed_lists(search: SeedSearch, size: int) -> bool:
             prefetch(lookup.reference, MARGIN + lookup.part_begin + middle)
             continue
         wanted = bases_beside(lookup, codes, at, batch[query_kmer, KMER_OFFSET], as_int64(0), False)
-        next_places(lookup, wanted, begin, end)
+        next_places(lookup, wanted, begin, end, True)
     return True
