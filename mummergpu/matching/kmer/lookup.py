@@ -339,7 +339,6 @@ def add_query_kmer(
     # No match contains a k-mer with a break: it takes no place of the batch.
     if kmer < 0:
         return size
-    prefetch(lookup.offsets, kmer)
     batch[size, QUERY_OF] = query
     batch[size, PLACE] = place
     batch[size, KMER] = kmer
@@ -392,12 +391,24 @@ def next_batch(
 
 
 @inline
+def prefetch_offsets(lookup: KmerLookup, batch: Int64Array, size: int) -> None:
+    """Prefetch where the lists of a batch's k-mers begin.
+
+    A prefetch waits for the address of its page, which is mostly not known either. In a loop with
+    nothing else, a processor waits for several of them at the same time.
+    """
+    for query_kmer in range(size):
+        prefetch(lookup.offsets, batch[query_kmer, KMER])
+
+
+@inline
 def find_lists(lookup: KmerLookup, batch: Int64Array, size: int) -> bool:
     """Replace each k-mer of a batch by its list, and prefetch the first occurrences.
 
     Return False if a list is not inside the table's positions: the table is damaged.
     """
     offsets, positions = lookup.offsets, lookup.positions
+    prefetch_offsets(lookup, batch, size)
     for query_kmer in range(size):
         kmer = as_index(batch[query_kmer, KMER])
         begin = as_int64(offsets[kmer])

@@ -51,6 +51,7 @@ from mummergpu.matching.kmer.lookup import (
     next_batch,
     next_places,
     places_to_extend,
+    prefetch_offsets,
 )
 from mummergpu.matching.kmer.seed_choice import (
     LONG_SCAN,
@@ -503,6 +504,7 @@ def find_seed_lists(search: SeedSearch, size: int) -> bool:
     """
     lookup, codes, batch = search.lookup, search.queries.codes, search.batch
     offsets, positions = lookup.offsets, lookup.positions
+    prefetch_offsets(lookup, batch, size)
     for query_kmer in range(size):
         kmer = as_index(batch[query_kmer, KMER])
         begin = as_int64(offsets[kmer])
