@@ -108,7 +108,11 @@ class ReadBlock(QueryBlock):
     @property
     def has_qualities(self) -> bool:
         """Whether any base has a quality."""
-        return bool(self.base_qualities.min(initial=NO_QUALITY) != NO_QUALITY)
+        # In most files with qualities, the first base has one.
+        first = self.base_qualities[:1]
+        return any(
+            one.min(initial=NO_QUALITY) != NO_QUALITY for one in (first, self.base_qualities)
+        )
 
     def numbered(self, index: int, file_number: int, has_groups: bool) -> ReadBlock:
         """Return the same reads as another block of the input."""
