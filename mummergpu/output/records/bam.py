@@ -329,7 +329,7 @@ def _write_rows(
     return at
 
 
-PIECE_BYTES: Final = 256 * BGZF_BLOCK_BYTES
+PIECE_BYTES: Final = 128 * BGZF_BLOCK_BYTES
 """The records of a block are made in pieces of at most about this size: each takes the lock of the
 interpreter."""
 
