@@ -46,11 +46,6 @@ def _init_of(own: tuple[Field[Any], ...], has_post_init: bool) -> Callable[..., 
 
     def initialize(self: Any, *values: Any, **named: Any) -> None:
         state = self.__dict__
-        if len(values) == len(own) == len(by_place) and not named:
-            state.update(zip(by_place, values, strict=True))
-            if has_post_init:
-                self.__post_init__()
-            return
         if len(values) > len(by_place):
             raise TypeError(f"{type(self).__name__}() takes at most {len(by_place)} values")
         state.update(zip(by_place, values, strict=False))
