@@ -230,13 +230,9 @@ def next_places(
     if begin >= end:
         return np.uint64(0)
     mask = first_of_step(end - begin)
-    if wanted.bits != 0:
-        if begin + STEP <= lookup.bases_beside.size:
-            mask &= equal_bytes(lookup.bases_beside, begin, wanted.bits, wanted.bases)
-        else:
-            for place in range(begin, end):
-                if not may_count(lookup, wanted, place):
-                    mask &= ~(np.uint64(1) << np.uint64(place - begin))
+    # The last places of the table are all compared.
+    if wanted.bits != 0 and begin + STEP <= lookup.bases_beside.size:
+        mask &= equal_bytes(lookup.bases_beside, begin, wanted.bits, wanted.bases)
     left = mask if prefetches else np.uint64(0)
     while left != np.uint64(0):
         prefetch_place(lookup, wanted, begin + lowest_bit(left), end)
