@@ -55,6 +55,7 @@ from mummergpu.matching.kmer.lookup import (
 )
 from mummergpu.matching.kmer.seed_choice import (
     LONG_SCAN,
+    PLACES_AHEAD,
     SeedSearch,
     choose_seeds,
     has_too_many_near,
@@ -301,8 +302,8 @@ def extend_seed(search: SeedSearch, query_kmer: int, filled: int, most: int, row
     place, stop = places.begin, places.skipped_begin
     row = filled
     compared = as_int64(0)
-    # The first places of the other lists have been prefetched.
-    mask = next_places(lookup, wanted, place, stop, is_sorted_by_bases)
+    # Of other lists the first places have been prefetched.
+    mask = next_places(lookup, wanted, place, stop, is_sorted_by_bases or wanted.bits == 0)
     while place < places.end and row - filled < most:
         ahead = next_places(lookup, wanted, place + STEP, stop, True)
         compared += min(STEP, stop - place)
@@ -528,5 +529,8 @@ def find_seed_lists(search: SeedSearch, size: int) -> bool:
             prefetch(lookup.reference, MARGIN + lookup.part_begin + middle)
             continue
         wanted = bases_beside(lookup, codes, at, batch[query_kmer, KMER_OFFSET], as_int64(0), False)
+        if wanted.bits == 0:
+            # All places count: those of a whole step, for each k-mer of a batch, fill the cache.
+            end = min(end, begin + PLACES_AHEAD)
         next_places(lookup, wanted, begin, end, True)
     return True
