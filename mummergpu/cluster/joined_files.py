@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
@@ -66,7 +66,8 @@ def pack_part(
         body = b"".join(blocks)
         size = len(body)
     elif last > first:
-        path, size = _write(blocks, folder, is_synced)
+        done = _drop if compressor is None else compressor.take_back
+        path, size = _write(blocks, folder, done, is_synced)
     return PackedPart(text[:first].tobytes(), body, path, size, text[last:].tobytes())
 
 
@@ -79,14 +80,17 @@ def _blocks(text: ByteArray, compressor: Compressor | None) -> Iterator[bytes]:
         yield cast(bytes, packed)
 
 
-def _write(blocks: Iterator[bytes], folder: str, is_synced: bool) -> tuple[str, int]:
-    """Write blocks to a new file; return its path and size."""
+def _write(
+    blocks: Iterator[bytes], folder: str, done: Callable[[Piece], None], is_synced: bool
+) -> tuple[str, int]:
+    """Write blocks to a new file, and give each back; return its path and size."""
     path = os.path.join(folder, os.urandom(12).hex())
     size = 0
     try:
         with open(path, "xb") as file:
             for piece in blocks:
                 size += file.write(piece)
+                done(piece)
             file.flush()
             if is_synced:
                 os.fsync(file.fileno())
@@ -284,7 +288,7 @@ def _text_of(sink: ByteSink[Any, Any], pieces: Sequence[Piece]) -> ByteArray:
 
 
 def _drop(_piece: Piece) -> None:
-    """Ignore a piece, which only the driver writes."""
+    """Ignore a piece: only the driver writes it, or its memory belongs to a text."""
 
 
 def _folder(path: str, stack: ExitStack) -> str:

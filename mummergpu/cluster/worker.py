@@ -97,12 +97,16 @@ class _Opened:
 
 
 _opened: Final[dict[str, _Opened]] = {}
+_forgotten: Final[set[str]] = set()
 _lock: Final = threading.Lock()
 
 
 def find(work: Work, part: Any) -> Any:
     """Do the work on a part, with the data that this process has loaded for it."""
-    opened = _take(work, *threads_and_number())
+    place = threads_and_number()
+    with _lock:
+        opened = _open(work, *place)
+        opened.users += 1
     try:
         return opened.finder.find(work, part)
     finally:
@@ -111,26 +115,22 @@ def find(work: Work, part: Any) -> Any:
             opened.used = time.monotonic()
 
 
-def _take(work: Work, threads: int, number: int | None) -> _Opened:
-    """Return the data of a run, loaded once, with one more user."""
-    with _lock:
-        if work.token not in _opened:
-            _forget_idle()
-            _opened[work.token] = _Opened(work.open(threads, number), time.monotonic())
-        opened = _opened[work.token]
-        opened.users += 1
-    return opened
+def _open(work: Work, threads: int, number: int | None) -> _Opened:
+    """Return the data of a run, loaded once; the caller holds the lock."""
+    if work.token not in _opened:
+        _forget_idle()
+        _opened[work.token] = _Opened(work.open(threads, number), time.monotonic())
+    return _opened[work.token]
 
 
 def begin_to_open(work: Work, dask_worker: Any = None) -> None:
     """Begin to load the data of a run, which its first part would wait for."""
 
     def open_work() -> None:
-        # Whoever does the first part raises the error again.
-        with suppress(Exception):
-            opened = _take(work, *threads_and_number(dask_worker))
-            with _lock:
-                opened.users -= 1
+        # Whoever does the first part raises the error again. The run may have failed meanwhile.
+        with suppress(Exception), _lock:
+            if work.token not in _forgotten:
+                _open(work, *threads_and_number(dask_worker))
 
     # In a thread: the worker could not answer while this waits.
     threading.Thread(target=open_work, daemon=True).start()
@@ -173,6 +173,7 @@ def _forget(token: str) -> None:
             opened = _opened.get(token)
             if opened is None or opened.users == 0:
                 _opened.pop(token, None)
+                _forgotten.add(token)
                 break
         time.sleep(0.1)
     if opened is not None:

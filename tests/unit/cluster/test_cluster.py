@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -310,6 +311,7 @@ def test_a_worker_loads_its_data_before_the_first_part(fails, monkeypatch):
     own = SimpleNamespace(name="1", state=SimpleNamespace(nthreads=3, total_resources={OF_LOCAL}))
     monkeypatch.setattr("distributed.get_worker", lambda: own)
     monkeypatch.setattr(worker, "_opened", {})
+    monkeypatch.setattr(worker, "_forgotten", set())
     work = PlayedWork(fails)
     worker.begin_to_open(work, own)
     assert work.tried.acquire(timeout=30)
@@ -317,3 +319,7 @@ def test_a_worker_loads_its_data_before_the_first_part(fails, monkeypatch):
     assert worker.find(work, "part") == "part"
     assert work.opened == [*([None] if fails else []), (3, 1)]
     worker._forget("played")
+    tried = len(work.opened)
+    worker.begin_to_open(work, own)
+    time.sleep(0.1)
+    assert len(work.opened) == tried
