@@ -152,12 +152,14 @@ def _entry_before(name: str, kinds: list[str], leaves: tuple[Any, ...]) -> str:
         flags = load(f"{own}.flags", "i32", array, _FLAGS)
         sizes = [load(f"{own}.size{n}", "i64", shape, n * _WORD_BYTES) for n in range(leaf.ndim)]
         item = as_dtype(leaf.dtype).itemsize
+        # Only arrays in C's order pass, so the strides follow from the shape, the last one first.
         strides, count = [str(item)], "1"
         for n in reversed(range(leaf.ndim)):
             lines.append(f"{own}.count{n} = mul i64 {count}, {sizes[n]}")
             count = f"{own}.count{n}"
             lines.append(f"{own}.stride{n} = mul i64 {count}, {item}")
             strides.insert(0, f"{own}.stride{n}")
+        # An array without elements passes in any order, and read-only: nothing of it is touched.
         lines += [
             f"{own}.in_order = and i32 {flags}, {_WRITABLE_IN_ORDER}",
             f"{own}.is_other = icmp ne i32 {own}.in_order, {_WRITABLE_IN_ORDER}",
